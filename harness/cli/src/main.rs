@@ -1,0 +1,2 @@
+//! The nack command.
+fn main() {}
