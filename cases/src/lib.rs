@@ -1,1 +1,3 @@
-//! placeholder
+//! Cases.
+mod case;
+pub use case::*;

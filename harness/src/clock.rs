@@ -1,0 +1,41 @@
+//! The case's clock: whole seconds since the epoch, moved only by the steps of a case.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// Where the clock of a case stands at its start, in epoch seconds.
+pub const EPOCH: i64 = 1_800_000_000;
+
+/// The time that the workers of one case are told.
+#[derive(Debug, Default)]
+pub struct Clock {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    passed: i64,
+    skew: HashMap<String, i64>,
+}
+
+impl Clock {
+    /// The time as `worker` sees it, in epoch seconds.
+    #[must_use]
+    pub fn now(&self, worker: &str) -> i64 {
+        let state = self.state();
+        EPOCH + state.passed + state.skew.get(worker).copied().unwrap_or(0)
+    }
+
+    /// Moves every worker's clock, or only that of `worker`, by `seconds`.
+    pub fn advance(&self, seconds: i64, worker: Option<&str>) {
+        let mut state = self.state();
+        match worker {
+            None => state.passed += seconds,
+            Some(worker) => *state.skew.entry(worker.to_owned()).or_default() += seconds,
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,123 @@
+//! The one trait behind every adapter: a session carries the messages of one case between the runner and the
+//! workers of a subject. It decides nothing; what an event means, and what comes next, is the runner's business.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nack_cases::{Action, StorageFault};
+use nack_contracts::{Map, Value};
+
+/// A place where a worker can be stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// A checkpoint that the subject declared.
+    Checkpoint(String),
+    /// Just before a statement (or traced call) of the store; what it is, for people.
+    Statement(String),
+    /// Just before an effect.
+    BeforeEffect(String),
+    /// Just after an effect's answer arrived.
+    AfterEffect(String),
+}
+
+/// What a worker did next. Every event but `Reply`, `Died` and `Exited` leaves it waiting for a [`Directive`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// It reached a point that the call's [`Watch`] asked for.
+    Point(Point),
+    /// It calls the outside and waits for the answer.
+    Effect {
+        /// The effect's name in the contract.
+        name: String,
+        /// Its columns.
+        columns: Map,
+    },
+    /// It waits for a lock that another worker holds.
+    Blocked,
+    /// Its call ended with a value.
+    Reply(Value),
+    /// Its call ended with an error that reached the caller.
+    Error {
+        /// The error's name in the contract's words.
+        name: String,
+        /// Whether the subject knows that nothing happened.
+        definite: bool,
+        /// The error's text.
+        text: Vec<u8>,
+    },
+    /// It is gone, though nobody killed it: how, and what it said last.
+    Died(String),
+}
+
+/// What a waiting worker is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Directive {
+    /// Go on (at `Blocked`: try again).
+    Continue,
+    /// At a point: fail here with an injected error.
+    Raise,
+    /// At a point: from here to the end of the call every write of the store fails so.
+    Storage(StorageFault),
+    /// At an effect: this is what the outside does.
+    Answer(Action),
+    /// At `Blocked`: nobody will let go, so fail with the store's own error.
+    GiveUp,
+}
+
+/// Which points of a call the runner wants to hear of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watch {
+    /// Every statement and both sides of every effect.
+    pub everywhere: bool,
+    /// One named checkpoint.
+    pub checkpoint: Option<String>,
+}
+
+/// How a worker was ended, and where its store now is, if it moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Killed {
+    /// In words, for the timeline.
+    pub how: String,
+    /// The copy that is judged from here on, for workers that cannot really be killed.
+    pub store: Option<PathBuf>,
+}
+
+/// A worker or a store that would not start. The case is inconclusive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(pub String);
+
+/// All workers of one subject during one case.
+pub trait Session {
+    /// Begins a call on a worker, starting the worker if it does not live.
+    ///
+    /// # Errors
+    /// When the worker cannot be started.
+    fn call(&mut self, worker: &str, call: &str, args: &Map, watch: Watch) -> Result<(), StartError>;
+
+    /// The next event of any worker that runs, or `None` after `patience` without one.
+    fn next(&mut self, patience: Duration) -> Option<(String, Event)>;
+
+    /// Lets a waiting worker go on.
+    fn resume(&mut self, worker: &str, directive: Directive);
+
+    /// Ends a worker without farewell, wherever it is.
+    fn kill(&mut self, worker: &str) -> Killed;
+
+    /// Ends every worker without farewell; the next call starts anew on the same store.
+    fn disconnect(&mut self) {
+        for worker in self.alive() {
+            self.kill(&worker);
+        }
+    }
+
+    /// The workers that live, in a stable order.
+    fn alive(&self) -> Vec<String>;
+
+    /// Whether resumed workers run at the same time. Where they do not, the runner picks the one that goes on.
+    fn concurrent(&self) -> bool;
+
+    /// Which changes were committed together, as far as the store tells: for each transaction the history rows it
+    /// wrote, as (table, row). `None` where the store does not tell.
+    fn transactions(&self) -> Option<Vec<Vec<(String, i64)>>>;
+}
