@@ -1,3 +1,13 @@
-//! Cases.
+//! From a contract to named, serialisable cases.
+//!
+//! Expansion is pure: a contract goes in, and cases come out under names that stay the same when rows and samples are
+//! added. A case holds everything a run needs, so it can be stored, sent and replayed.
+
+mod bind;
 mod case;
+mod expand;
+mod matchers;
+mod steps;
+
 pub use case::*;
+pub use expand::{expand, expand_all};

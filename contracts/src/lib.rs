@@ -4,6 +4,18 @@
 //! ([`Contract`]), lints it ([`lint`]), and freezes it ([`freeze`]). It is the only place that holds an
 //! expected value; everything else in nack derives from it.
 
+mod finding;
+pub mod model;
+mod node;
+mod read;
+mod shipped;
+mod source;
+pub mod template;
 mod value;
 
+pub use finding::{Finding, Severity, suggest};
+pub use model::Contract;
+pub use node::{Field, Fields, Kind, Node, plain};
+pub use shipped::shipped;
+pub use source::{Position, Source, Span};
 pub use value::{BYTES_KEY, Map, Value};
