@@ -258,7 +258,7 @@ pub enum Matcher {
     Exactly(Value),
     /// An error of this name, or `any`.
     Error(String),
-    /// Anything but an error.
+    /// Anything, also an error.
     Any,
     /// A value of this type.
     Type(ValueType),

@@ -8,6 +8,7 @@ mod finding;
 pub mod model;
 mod node;
 mod read;
+pub mod relations;
 mod shipped;
 mod source;
 pub mod template;

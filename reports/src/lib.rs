@@ -1,1 +1,5 @@
-//! placeholder
+//! One result model, and its renderings for people and machines.
+
+mod model;
+
+pub use model::*;

@@ -1,0 +1,392 @@
+//! The one result model: every output is rendered from it, so their counts agree. Its JSON form is an interface:
+//! keys are added, never renamed.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What became of a case. A case starts as failed and earns its pass.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every check held, and what had to happen did happen.
+    Pass,
+    /// A check did not hold, or the subject broke the protocol.
+    Fail,
+    /// What had to happen for the case to count did not happen.
+    Inconclusive,
+    /// The subject, or this machine, cannot be given this case.
+    NotCovered,
+    /// It failed as a list of known failures says, with a reason.
+    Known,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::NotCovered => "not covered",
+            Verdict::Known => "known failure",
+        })
+    }
+}
+
+/// Why a case was not covered or inconclusive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Because {
+    /// The kind of reason.
+    pub kind: BecauseKind,
+    /// The reason in words.
+    pub detail: String,
+}
+
+/// The kinds of reason for a case that did not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BecauseKind {
+    /// The subject or its adapter lacks a capability.
+    Capability,
+    /// The subject passes no such checkpoint.
+    Checkpoint,
+    /// The clock cannot be moved, or was not controlled.
+    Clock,
+    /// This machine or adapter cannot do it.
+    Unsupported,
+    /// Something the case needs is not there.
+    Absent,
+    /// A fault that should have struck did not.
+    NotFired,
+    /// A deadline passed in silence.
+    Silence,
+    /// The subject or its store would not start.
+    Start,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "nack report")]
+pub struct Report {
+    /// The version of this format.
+    pub format: u32,
+    /// The version of nack.
+    pub nack: String,
+    /// The seed that chose every order left open.
+    pub seed: u64,
+    /// The contracts that were run.
+    pub contracts: Vec<ContractInfo>,
+    /// The subjects they were run on.
+    pub subjects: Vec<SubjectInfo>,
+    /// How many cases got which verdict.
+    pub counts: Counts,
+    /// The cases, in the order of the contracts.
+    pub cases: Vec<CaseReport>,
+    /// The proof that the gate can fail, if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// What this run does not show.
+    pub closing: Vec<String>,
+    /// The exit code that the run ends with.
+    pub exit: u8,
+    /// How long the run took, in milliseconds; the only kind of field that differs between equal runs.
+    pub elapsed_ms: u64,
+}
+
+/// A contract as it was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContractInfo {
+    /// Its name.
+    pub name: String,
+    /// Its own number.
+    pub version: i64,
+    /// SHA-256 of its canonical form, parameters included.
+    pub digest: String,
+    /// The file it was read from.
+    pub file: String,
+    /// Parameters that a binding overrides.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub overrides: IndexMap<String, i64>,
+}
+
+/// A subject as it was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectInfo {
+    /// Its name.
+    pub name: String,
+    /// The contract it was run against.
+    pub contract: String,
+    /// How it was reached: `in-process`, `stdio`, `command` or `http`.
+    pub adapter: String,
+    /// Its store, passwords masked.
+    pub store: String,
+    /// The capabilities it had, its own and its adapter's.
+    pub capabilities: Vec<String>,
+}
+
+/// How many cases got which verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Passed.
+    pub pass: usize,
+    /// Failed.
+    pub fail: usize,
+    /// Did not count.
+    pub inconclusive: usize,
+    /// Could not be given.
+    pub not_covered: usize,
+    /// Failed as known.
+    pub known: usize,
+}
+
+impl Counts {
+    /// Counts the verdicts of these cases.
+    #[must_use]
+    pub fn of(cases: &[CaseReport]) -> Counts {
+        let mut counts = Counts::default();
+        for case in cases {
+            match case.verdict {
+                Verdict::Pass => counts.pass += 1,
+                Verdict::Fail => counts.fail += 1,
+                Verdict::Inconclusive => counts.inconclusive += 1,
+                Verdict::NotCovered => counts.not_covered += 1,
+                Verdict::Known => counts.known += 1,
+            }
+        }
+        counts
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.pass + self.fail + self.inconclusive + self.not_covered + self.known
+    }
+}
+
+/// One case as it was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseReport {
+    /// Its name.
+    pub name: String,
+    /// The subject it was run on.
+    pub subject: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Why it did not count, if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Because>,
+    /// The scenario and rows it stands for, as `scenario table.row table.row`.
+    pub rule: String,
+    /// The requirement's sentence.
+    pub why: String,
+    /// Where the requirement stands.
+    pub source: Place,
+    /// Where the rows stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<Place>,
+    /// The sample of each input, as column → label.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub samples: IndexMap<String, String>,
+    /// The faults of its steps, as `kill at after_send`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fault: Vec<String>,
+    /// How many points a fault at `*` struck.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub points: Option<u32>,
+    /// Every check, in the order it was made; equal ones that held once.
+    pub checks: Vec<Check>,
+    /// What was expected, for the first check that did not hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What was seen instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<String>,
+    /// What happened, kept for a case that did not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<Moment>,
+    /// What the subject said last, kept for a case that did not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
+    /// Things to know that change no verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The command that runs just this again.
+    pub replay: String,
+    /// How long it took, in microseconds.
+    pub elapsed_us: u64,
+}
+
+/// A place in a contract's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// One check of a case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// `reply`, `expect`, `invariant:NAME`, `vocabulary` or `gate:NAME`.
+    pub name: String,
+    /// Whether it held; null if the subject cannot be given it.
+    pub held: Option<bool>,
+    /// In words: what did not hold, or why it was not made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
+    /// What was expected, if it did not hold.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub expected: String,
+    /// What was seen, if it did not hold.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub observed: String,
+}
+
+/// One entry of a timeline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Moment {
+    /// Who: `caller`, `worker NAME`, `store`, `harness`, or an effect's name.
+    pub lane: String,
+    /// What happened.
+    pub what: String,
+    /// Whether a fault struck here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fault: bool,
+}
+
+/// The proof that the gate can fail.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// Cases that no null subject fails: they can convict nobody.
+    pub vacuous: Vec<String>,
+    /// How each null subject fared.
+    pub nulls: Vec<Null>,
+    /// Every mutant, and what killed it.
+    pub mutants: Vec<MutantReport>,
+}
+
+/// A null subject and how many cases refused it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Null {
+    /// Its name.
+    pub name: String,
+    /// The contract.
+    pub contract: String,
+    /// How many cases it failed.
+    pub refused: usize,
+    /// Of how many.
+    pub cases: usize,
+}
+
+/// One mutant and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MutantReport {
+    /// `contract/mutant`.
+    pub name: String,
+    /// The defect in words.
+    pub defect: String,
+    /// What became of it.
+    pub fate: Fate,
+    /// One entry for each of the contract's `killed_by`.
+    pub kills: Vec<Kill>,
+    /// Why it is not covered, if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Because>,
+    /// Where the mutant stands in its contract.
+    pub source: Place,
+}
+
+/// What became of a mutant.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Every entry of its `killed_by` killed it by the named check.
+    Killed,
+    /// At least one did not.
+    Survived,
+    /// No reference can be given it.
+    NotCovered,
+}
+
+/// One entry of a mutant's `killed_by`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kill {
+    /// The case or prefix that must kill.
+    pub expected: String,
+    /// The case that did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub killed_by: Option<String>,
+    /// The checks that had to fail.
+    pub by: Vec<String>,
+    /// What happened instead, if it was no kill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+}
+
+/// The exit codes, by weight: of several the heaviest is the run's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything required held.
+    Held,
+    /// A case failed.
+    Failed,
+    /// Usage, or a contract or binding that is wrong.
+    Usage,
+    /// Something required did not count.
+    Inconclusive,
+    /// Nothing matched.
+    NothingMatched,
+    /// The proof failed.
+    ProofFailed,
+    /// A fault of nack itself.
+    Internal,
+    /// Ended by an interrupt.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number that the process ends with.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Held => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Inconclusive => 3,
+            Exit::NothingMatched => 4,
+            Exit::ProofFailed => 5,
+            Exit::Internal => 70,
+            Exit::Interrupted => 130,
+        }
+    }
+
+    fn weight(self) -> u8 {
+        match self {
+            Exit::Held => 0,
+            Exit::NothingMatched => 1,
+            Exit::Inconclusive => 2,
+            Exit::ProofFailed => 3,
+            Exit::Failed => 4,
+            Exit::Usage => 5,
+            Exit::Internal => 6,
+            Exit::Interrupted => 7,
+        }
+    }
+
+    /// The heavier of two.
+    #[must_use]
+    pub fn and(self, other: Exit) -> Exit {
+        if other.weight() > self.weight() { other } else { self }
+    }
+}
