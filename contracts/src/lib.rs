@@ -6,6 +6,7 @@
 
 mod finding;
 pub mod model;
+mod hash;
 mod node;
 mod read;
 pub mod relations;
@@ -15,6 +16,7 @@ pub mod template;
 mod value;
 
 pub use finding::{Finding, Severity, suggest};
+pub use hash::stable_hash;
 pub use model::Contract;
 pub use node::{Field, Fields, Kind, Node, plain};
 pub use shipped::shipped;

@@ -1,6 +1,13 @@
-//! Runs the cases of a contract against a subject.
+//! Runs the cases of a contract against a subject, crashes it where a crash can matter, and judges what is durable.
+
+pub mod adapter;
 pub mod clock;
 pub mod inprocess;
+mod judge;
+pub mod run;
 pub mod session;
 pub mod store;
 pub mod subject;
+mod target;
+
+pub use target::{LoadError, Target};

@@ -6,6 +6,7 @@ mod values;
 
 pub use history::HISTORY_PREFIX;
 pub use sqlite::{Sqlite, StoreError};
+pub(crate) use values::to_sql;
 
 use indexmap::IndexMap;
 use nack_contracts::Map;

@@ -1,0 +1,26 @@
+//! scratch
+use indexmap::IndexMap;
+use nack::adapter::InProcessAdapter;
+use nack::run::{Options, run_cases};
+use nack::Target;
+use nack_contracts::{Contract, shipped};
+use std::sync::Arc;
+
+#[test]
+fn quick() {
+    let scratch = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut targets = vec![];
+    for source in shipped() {
+        let contract = Contract::read(source, &IndexMap::new()).unwrap();
+        let Some(program) = nack_subjects::reference(&contract.name, None) else { continue };
+        targets.push(Target::load("reference", Arc::new(contract), Arc::new(InProcessAdapter::new(program)), scratch.path()).unwrap());
+    }
+    let sel: Vec<(usize, usize)> = targets.iter().enumerate().flat_map(|(t, x)| (0..x.cases.len()).map(move |c| (t, c))).collect();
+    let t = std::time::Instant::now();
+    let reports = run_cases(&targets, &sel, scratch.path(), &Options::default());
+    println!("{:?} {} {:?}", nack_reports::Counts::of(&reports), reports.len(), t.elapsed());
+    for r in reports.iter().filter(|r| !matches!(r.verdict, nack_reports::Verdict::Pass | nack_reports::Verdict::NotCovered)) {
+        println!("{:?} {} {:?}\n  exp {:?}\n  obs {:?}", r.verdict, r.name, r.because, r.expected, r.observed);
+        for m in &r.timeline { println!("     {} {} {}", m.lane, m.what, m.fault); }
+    }
+}

@@ -1,0 +1,409 @@
+//! One case, run once on a fresh store: its steps in order, and every check it makes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nack_cases::{Call, Case, FaultKind, Matcher, Step};
+use nack_contracts::model::{CheckName, Contract};
+use nack_reports::{Because, BecauseKind, Check, Moment};
+
+use super::tasks::{State, Task};
+use crate::clock::Clock;
+use crate::judge::{Evidence, Miss, Observed, Outcome, expectation, outcome_meets, words_of};
+use crate::session::{Directive, Session};
+use crate::store::Sqlite;
+use crate::target::Target;
+
+/// What a case run once came to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ran {
+    pub(crate) checks: Vec<Check>,
+    /// Why the subject failed by no check: it broke the protocol.
+    pub(crate) broken: Option<String>,
+    /// Why the run does not count.
+    pub(crate) trouble: Option<Because>,
+    pub(crate) timeline: Vec<Moment>,
+    pub(crate) notes: Vec<String>,
+    /// Where the last fault struck, as it stands in a case's name.
+    pub(crate) struck_at: Option<String>,
+    /// Whether every fault of the case struck.
+    pub(crate) all_struck: bool,
+}
+
+impl Ran {
+    pub(crate) fn failed(&self) -> bool {
+        self.broken.is_some() || self.checks.iter().any(|check| check.held == Some(false))
+    }
+}
+
+/// A case while it runs.
+pub(super) struct CaseRun<'a> {
+    pub(super) target: &'a Target,
+    pub(super) contract: &'a Contract,
+    pub(super) case: &'a Case,
+    pub(super) store: Sqlite<'a>,
+    pub(super) session: Box<dyn Session>,
+    pub(super) clock: Arc<Clock>,
+    pub(super) random: fastrand::Rng,
+    pub(super) patience: Duration,
+    pub(super) tasks: BTreeMap<String, Task>,
+    pub(super) observed: Observed,
+    evidence: &'a Evidence<'a>,
+    checks: Vec<Check>,
+    pub(super) broken: Option<String>,
+    troubled: Option<Because>,
+    pub(super) unscripted: Option<String>,
+    timeline: Vec<Moment>,
+    notes: Vec<String>,
+    pub(super) events: u64,
+    pub(super) barrier_met: bool,
+    pub(super) struck_at: Option<String>,
+    unstruck: Option<String>,
+}
+
+/// How a case is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    pub(crate) seed: u64,
+    pub(crate) patience: Duration,
+}
+
+/// Runs a case once in `folder`, which must be empty.
+pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, how: How) -> Ran {
+    let store = Sqlite::new(&target.contract, folder.join("store.db"), &target.capabilities);
+    let start = |detail: String| Ran {
+        trouble: Some(Because { kind: BecauseKind::Start, detail }),
+        all_struck: true,
+        ..Ran::default()
+    };
+    if let Err(error) = store.copy_from(&target.template) {
+        return start(error.to_string());
+    }
+    if let Some(gate) = &case.gate {
+        return try_gate(target, case, gate, &store);
+    }
+    if let Err(error) = store.seed(&case.given) {
+        return start(format!("the given rows could not be stored: {error}"));
+    }
+    let clock = Arc::new(Clock::default());
+    let session = match target.adapter.session(&target.contract, store.path(), Arc::clone(&clock)) {
+        Ok(session) => session,
+        Err(error) => return start(error.0),
+    };
+    let observed = match store.read(None) {
+        Ok(snapshot) => Observed {
+            given: snapshot.stores.clone(),
+            durable: snapshot,
+            effects: target.contract.effects.keys().map(|name| (name.clone(), Vec::new())).collect(),
+            replies: Vec::new(),
+        },
+        Err(error) => return start(error.to_string()),
+    };
+    let run = CaseRun {
+        target,
+        contract: &target.contract,
+        case,
+        store,
+        session,
+        clock,
+        random: fastrand::Rng::with_seed(how.seed),
+        patience: how.patience,
+        tasks: BTreeMap::new(),
+        observed,
+        evidence,
+        checks: Vec::new(),
+        broken: None,
+        troubled: None,
+        unscripted: None,
+        timeline: Vec::new(),
+        notes: Vec::new(),
+        events: 0,
+        barrier_met: false,
+        struck_at: None,
+        unstruck: None,
+    };
+    run.run()
+}
+
+fn try_gate(target: &Target, case: &Case, name: &str, store: &Sqlite<'_>) -> Ran {
+    let mut ran = Ran { all_struck: true, ..Ran::default() };
+    let check = |held: bool, words: String| Check {
+        name: CheckName::Gate(name.to_owned()).to_string(),
+        held: Some(held),
+        expected: if held { String::new() } else { "the store itself refuses a duplicate".to_owned() },
+        observed: words.clone(),
+        words,
+    };
+    let Some(gate) = target.contract.gates.iter().find(|gate| gate.name == name) else {
+        ran.broken = Some(format!("the contract has no gate {name}"));
+        return ran;
+    };
+    let rows = case.given.get(&gate.store).map_or(&[][..], Vec::as_slice);
+    match store.gate(gate, rows) {
+        Ok(None) => ran.checks.push(check(true, String::new())),
+        Ok(Some(wrong)) => ran.checks.push(check(false, wrong)),
+        Err(error) => ran.trouble = Some(Because { kind: BecauseKind::Start, detail: error.to_string() }),
+    }
+    ran
+}
+
+impl CaseRun<'_> {
+    fn run(mut self) -> Ran {
+        let case = self.case;
+        for step in &case.steps {
+            match step {
+                Step::Call(call) => self.call(call),
+                Step::Parallel { calls, barrier } => self.parallel(calls, barrier.as_deref()),
+                Step::Release { worker, reply } => self.release(worker, reply.as_ref()),
+                Step::Advance { seconds, worker } => {
+                    self.clock.advance(*seconds, worker.as_deref());
+                    let whose = worker.as_ref().map_or("the clock".to_owned(), |worker| format!("the clock of {worker}"));
+                    self.note("harness", format!("{whose} moves {seconds} s"));
+                }
+                Step::Reconnect => self.reconnect(),
+                Step::Expect(alternatives) => self.expect(alternatives),
+            }
+        }
+        self.settle();
+        self.session.disconnect();
+        if let Some(what) = self.unstruck.take() {
+            self.trouble(BecauseKind::NotFired, what);
+        }
+        Ran {
+            all_struck: !self.troubled.as_ref().is_some_and(|because| because.kind == BecauseKind::NotFired),
+            checks: self.checks,
+            broken: self.broken,
+            trouble: self.troubled,
+            timeline: self.timeline,
+            notes: self.notes,
+            struck_at: self.struck_at,
+        }
+    }
+
+    fn begin(&mut self, call: &Call, barrier: Option<&str>, turns: bool) {
+        if let Some(seconds) = call.after {
+            self.clock.advance(seconds, None);
+        }
+        self.note("caller", format!("{} on {}", words_of_call(call), call.worker));
+        self.retire(&call.worker);
+        self.tasks.insert(call.worker.clone(), Task::new(call.clone(), barrier, turns));
+    }
+
+    fn call(&mut self, call: &Call) {
+        self.begin(call, None, false);
+        self.drive(std::slice::from_ref(&call.worker), None);
+        self.judge(&call.worker, call.reply.as_ref());
+    }
+
+    /// Calls that start together. Several on one worker follow each other.
+    fn parallel(&mut self, calls: &[Call], barrier: Option<&str>) {
+        let mut queues: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+        for call in calls.iter().rev() {
+            queues.entry(&call.worker).or_default().push(call);
+        }
+        self.barrier_met = barrier.is_none();
+        let turns = barrier.is_none();
+        while queues.values().any(|queue| !queue.is_empty()) {
+            let round: Vec<&Call> = queues.values_mut().filter_map(Vec::pop).collect();
+            let mut workers = Vec::new();
+            for call in round {
+                self.begin(call, barrier, turns);
+                workers.push(call.worker.clone());
+            }
+            self.drive(&workers, barrier);
+            for worker in &workers {
+                let reply = self.tasks.get(worker).and_then(|task| task.call.reply.clone());
+                self.judge(worker, reply.as_ref());
+            }
+        }
+        if let Some(barrier) = barrier.filter(|_| !self.barrier_met) {
+            self.trouble(BecauseKind::NotFired, format!("no call reached {barrier}, where they were to meet"));
+        }
+    }
+
+    fn release(&mut self, worker: &str, reply: Option<&Matcher>) {
+        if let Some(task) = self.tasks.get_mut(worker)
+            && task.state == State::Held
+        {
+            task.state = State::Ready(Directive::Continue);
+            self.note("harness", format!("{worker} is let go"));
+        }
+        self.drive(&[worker.to_owned()], None);
+        if let Some(task) = self.tasks.get_mut(worker) {
+            task.judged = false;
+        }
+        self.judge(worker, reply);
+    }
+
+    fn reconnect(&mut self) {
+        self.settle();
+        self.session.disconnect();
+        self.tasks.clear();
+        self.note("harness", "every worker is ended and starts afresh at its next call".to_owned());
+    }
+
+    /// Calls that are still held when their worker ends are killed; a fault that never struck is noted.
+    fn settle(&mut self) {
+        for worker in self.tasks.keys().cloned().collect::<Vec<_>>() {
+            if self.tasks[&worker].outcome().is_none() {
+                let how = self.kill(&worker);
+                self.note(&format!("worker {worker}"), how);
+                self.done(&worker, Outcome::Nothing("killed".to_owned()));
+            }
+            self.retire(&worker);
+        }
+    }
+
+    /// A worker's last call is over: did its fault strike?
+    fn retire(&mut self, worker: &str) {
+        let Some(task) = self.tasks.remove(worker) else { return };
+        if let Some(fault) = &task.call.fault
+            && !task.struck
+        {
+            let what = format!("{:?} at {} never struck {}", fault.by, place(&fault.at), task.call.name);
+            self.unstruck.get_or_insert(what);
+        }
+    }
+
+    fn judge(&mut self, worker: &str, reply: Option<&Matcher>) {
+        let Some(task) = self.tasks.get_mut(worker) else { return };
+        let Some(outcome) = task.outcome().cloned() else { return };
+        if task.judged {
+            return;
+        }
+        task.judged = true;
+        let fault = task.call.fault.as_ref().filter(|_| task.struck).map(|fault| fault.by);
+        if fault == Some(FaultKind::Kill) {
+            return;
+        }
+        let call = task.call.name.clone();
+        let held = match reply {
+            Some(matcher) => outcome_meets(matcher, &outcome),
+            // An error that was asked for is no surprise.
+            None if matches!(fault, Some(FaultKind::Raise | FaultKind::Storage(_))) => true,
+            None => matches!(outcome, Outcome::Reply(_)),
+        };
+        let expected = reply.map_or("a reply".to_owned(), words_of);
+        let miss = (!held).then(|| Miss {
+            words: format!("{call} on {worker} replied {outcome}, expected {expected}"),
+            expected: format!("reply: {expected}"),
+            observed: format!("reply: {outcome}"),
+        });
+        self.check(&CheckName::Reply, miss);
+    }
+
+    fn expect(&mut self, alternatives: &[indexmap::IndexMap<String, nack_cases::Expected>]) {
+        let transactions = self.session.transactions();
+        match self.store.read(transactions.as_deref()) {
+            Ok(snapshot) => self.observed.durable = snapshot,
+            Err(error) => {
+                self.trouble(BecauseKind::Start, format!("the store could not be read back: {error}"));
+                return;
+            }
+        }
+        self.note("store", "is read back through a fresh connection".to_owned());
+        let miss = expectation(alternatives, &self.observed).err();
+        let miss = match self.unscripted.take() {
+            Some(words) => Some(match miss {
+                Some(miss) => Miss { words: format!("{words}; {}", miss.words), ..miss },
+                None => Miss { expected: "no further use".to_owned(), observed: words.clone(), words },
+            }),
+            None => miss,
+        };
+        self.check(&CheckName::Expect, miss);
+        let stray = self.observed.stray_word(self.contract).map(|words| Miss {
+            expected: "a word of the closed vocabulary".to_owned(),
+            observed: words.clone(),
+            words,
+        });
+        self.check(&CheckName::Vocabulary, stray);
+        self.rules();
+    }
+
+    fn rules(&mut self) {
+        if let Err(error) = self.evidence.load(&self.observed) {
+            self.trouble(BecauseKind::Start, format!("the relations could not be loaded: {error}"));
+            return;
+        }
+        let contract = self.contract;
+        for invariant in &contract.invariants {
+            let name = CheckName::Invariant(invariant.name.clone());
+            let missing = self.target.check_not_covered(&name).or_else(|| {
+                let lost = self.observed.durable.history.is_none() && invariant.needs.iter().any(|need| need == "history");
+                lost.then(|| "history: the triggers that catch it are gone".to_owned())
+            });
+            if let Some(missing) = missing {
+                let words = format!("not covered: {missing}");
+                self.push(Check { name: name.to_string(), held: None, words, expected: String::new(), observed: String::new() });
+                continue;
+            }
+            match self.evidence.violations(invariant) {
+                Ok(rows) if rows.is_empty() => self.check(&name, None),
+                Ok(rows) => {
+                    let rows: Vec<String> = rows.into_iter().map(|row| nack_contracts::Value::Map(row).to_string()).collect();
+                    self.check(
+                        &name,
+                        Some(Miss {
+                            words: invariant.why.clone(),
+                            expected: "no row breaks it".to_owned(),
+                            observed: format!("broken by {}", rows.join(", ")),
+                        }),
+                    );
+                }
+                Err(error) => self.trouble(BecauseKind::Start, format!("{name}: {error}")),
+            }
+        }
+    }
+
+    fn check(&mut self, name: &CheckName, miss: Option<Miss>) {
+        let (held, miss) = match miss {
+            None => (true, Miss { words: String::new(), expected: String::new(), observed: String::new() }),
+            Some(miss) => (false, miss),
+        };
+        if !held {
+            self.note("harness", format!("{name} does not hold: {}", miss.words));
+        }
+        self.push(Check {
+            name: name.to_string(),
+            held: Some(held),
+            words: miss.words,
+            expected: miss.expected,
+            observed: miss.observed,
+        });
+    }
+
+    /// Checks that held are listed once.
+    fn push(&mut self, check: Check) {
+        if check.held == Some(false) || !self.checks.contains(&check) {
+            self.checks.push(check);
+        }
+    }
+
+    pub(super) fn note(&mut self, lane: &str, what: String) {
+        self.timeline.push(Moment { lane: lane.to_owned(), what, fault: false });
+    }
+
+    pub(super) fn strike(&mut self, lane: &str, what: String) {
+        self.timeline.push(Moment { lane: lane.to_owned(), what, fault: true });
+    }
+
+    pub(super) fn trouble(&mut self, kind: BecauseKind, detail: String) {
+        self.troubled.get_or_insert(Because { kind, detail });
+    }
+}
+
+/// A place in words.
+pub(super) fn place(at: &nack_cases::At) -> String {
+    match at {
+        nack_cases::At::Checkpoint(point) => point.clone(),
+        nack_cases::At::Everywhere => "*".to_owned(),
+        nack_cases::At::Nth(n) => format!("point {n}"),
+    }
+}
+
+fn words_of_call(call: &Call) -> String {
+    let args: Vec<String> = call.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("calls {}({})", call.name, args.join(", "))
+}

@@ -1,0 +1,247 @@
+//! The event loop: workers go on until nothing is left to wait for. Faults strike here, effects are answered here, and
+//! where workers take turns the seed picks whose turn it is.
+
+use nack_cases::{Action, FaultKind, RaiseKind};
+use nack_contracts::{Map, Value};
+use nack_reports::BecauseKind;
+
+use super::case::CaseRun;
+use super::tasks::State;
+use crate::judge::Outcome;
+use crate::session::{Directive, Event, Point};
+
+impl CaseRun<'_> {
+    /// Lets workers go on until each of `until` is over or held.
+    pub(super) fn drive(&mut self, until: &[String], barrier: Option<&str>) {
+        while !until.iter().all(|worker| self.tasks.get(worker).is_none_or(super::tasks::Task::rests)) {
+            if !self.wake() && !self.unblock(until) {
+                return;
+            }
+            if !self.tasks.values().any(|task| task.state == State::Running) {
+                continue;
+            }
+            match self.session.next(self.patience) {
+                Some((worker, event)) => {
+                    self.events += 1;
+                    self.handle(&worker, event, barrier);
+                }
+                None => {
+                    self.silence();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Resumes workers that may go on: all of them where they run at once, else one that the seed picks.
+    fn wake(&mut self) -> bool {
+        if !self.session.concurrent() && self.tasks.values().any(|task| task.state == State::Running) {
+            return true;
+        }
+        let mut ready: Vec<String> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| matches!(task.state, State::Ready(_) | State::Fresh(_)))
+            .map(|(worker, _)| worker.clone())
+            .collect();
+        if !self.session.concurrent() && ready.len() > 1 {
+            ready = vec![ready.swap_remove(self.random.usize(..ready.len()))];
+        }
+        for worker in &ready {
+            let Some(task) = self.tasks.get_mut(worker) else { continue };
+            match std::mem::replace(&mut task.state, State::Running) {
+                State::Fresh(watch) => {
+                    if let Err(error) = self.session.call(worker, &task.call.name, &task.call.args, watch) {
+                        task.state = State::Done(Outcome::Nothing(error.0.clone()));
+                        task.judged = true;
+                        self.trouble(BecauseKind::Start, error.0);
+                    }
+                }
+                State::Ready(directive) => self.session.resume(worker, directive),
+                other => task.state = other,
+            }
+        }
+        self.tasks.values().any(|task| task.state == State::Running)
+    }
+
+    /// Nobody runs and nobody may go on. Opens the barrier, lets a held call go, or tells a blocked one to try again.
+    fn unblock(&mut self, until: &[String]) -> bool {
+        let in_state = |wanted: fn(&State) -> bool, run: &Self| -> Vec<String> {
+            run.tasks.iter().filter(|(_, task)| wanted(&task.state)).map(|(worker, _)| worker.clone()).collect()
+        };
+        let waiting = in_state(|state| *state == State::AtBarrier, self);
+        if !waiting.is_empty() {
+            self.barrier_met = true;
+            self.note("harness", format!("the barrier opens for {}", waiting.join(", ")));
+            for worker in waiting {
+                self.set(&worker, State::Ready(Directive::Continue));
+            }
+            return true;
+        }
+        let blocked = in_state(|state| matches!(state, State::Blocked(_)), self);
+        let Some(first) = blocked.first() else { return false };
+        if let Some(holder) = in_state(|state| *state == State::Held, self).first()
+            && !until.contains(holder)
+        {
+            self.note("harness", format!("{first} is blocked by {holder}, which is let go"));
+            self.set(holder, State::Ready(Directive::Continue));
+            return true;
+        }
+        // A lock is worth another try only if something has happened since.
+        let moved = |run: &Self, worker: &str| matches!(run.tasks[worker].state, State::Blocked(since) if since < run.events);
+        let retry = blocked.iter().find(|worker| moved(self, worker)).cloned();
+        match retry {
+            Some(worker) => self.set(&worker, State::Ready(Directive::Continue)),
+            None => self.set(first, State::Ready(Directive::GiveUp)),
+        }
+        true
+    }
+
+    fn set(&mut self, worker: &str, state: State) {
+        if let Some(task) = self.tasks.get_mut(worker) {
+            task.state = state;
+        }
+    }
+
+    fn handle(&mut self, worker: &str, event: Event, barrier: Option<&str>) {
+        if !self.tasks.get(worker).is_some_and(|task| task.state == State::Running) {
+            return;
+        }
+        match event {
+            Event::Point(point) => self.reached(worker, &point, barrier),
+            Event::Effect { name, columns } => self.effect(worker, &name, columns),
+            Event::Blocked => {
+                let now = self.events;
+                self.set(worker, State::Blocked(now));
+            }
+            Event::Reply(Value::Null) => self.done(worker, Outcome::Reply("nothing".into())),
+            Event::Reply(value) => self.done(worker, Outcome::Reply(value)),
+            Event::Error { name, definite, text } => self.done(worker, Outcome::Error { name, definite, text }),
+            Event::Died(how) => {
+                self.broken.get_or_insert_with(|| format!("worker {worker} died on its own: {how}"));
+                self.done(worker, Outcome::Nothing(format!("it died: {how}")));
+            }
+        }
+    }
+
+    fn reached(&mut self, worker: &str, point: &Point, barrier: Option<&str>) {
+        let lane = format!("worker {worker}");
+        match point {
+            Point::Checkpoint(name) => self.note(&lane, format!("reaches {name}")),
+            Point::Statement(sql) => self.note(&lane, format!("before {sql}")),
+            Point::BeforeEffect(name) => self.note(&lane, format!("before {name}")),
+            Point::AfterEffect(name) => self.note(&lane, format!("after {name}")),
+        }
+        let Some(task) = self.tasks.get_mut(worker) else { return };
+        let fault = task.strikes(point);
+        let Some(fault) = fault else {
+            let at_barrier = matches!((point, barrier), (Point::Checkpoint(name), Some(barrier)) if name == barrier);
+            task.state = if at_barrier { State::AtBarrier } else { State::Ready(Directive::Continue) };
+            return;
+        };
+        self.struck_at = Some(slug(point));
+        match fault {
+            FaultKind::Raise => {
+                self.strike(&lane, "an error is raised here".to_owned());
+                self.set(worker, State::Ready(Directive::Raise));
+            }
+            FaultKind::Storage(kind) => {
+                self.strike(&lane, format!("from here on its store is {kind:?}").to_lowercase());
+                self.set(worker, State::Ready(Directive::Storage(kind)));
+            }
+            FaultKind::Hold => {
+                self.strike(&lane, "is held here".to_owned());
+                self.set(worker, State::Held);
+            }
+            FaultKind::Stop => {
+                self.trouble(BecauseKind::Unsupported, "this adapter cannot stop a process".to_owned());
+                self.set(worker, State::Ready(Directive::Continue));
+            }
+            FaultKind::Kill => {
+                let how = self.kill(worker);
+                self.strike(&lane, how);
+                self.done(worker, Outcome::Nothing("killed".to_owned()));
+            }
+        }
+    }
+
+    /// Ends a worker without farewell and follows its store to the copy, if there is one.
+    pub(super) fn kill(&mut self, worker: &str) -> String {
+        let killed = self.session.kill(worker);
+        if let Some(path) = killed.store {
+            self.store.moved_to(path);
+        }
+        killed.how
+    }
+
+    /// An effect is counted when it is asked for: its request was read whole.
+    fn effect(&mut self, worker: &str, name: &str, columns: Map) {
+        let Some(spec) = self.contract.effects.get(name) else {
+            self.broken.get_or_insert_with(|| format!("worker {worker} used the effect {name}, which the contract does not have"));
+            self.set(worker, State::Ready(Directive::Answer(plain_error())));
+            return;
+        };
+        let shown = Value::Map(columns.clone());
+        let answer = self.tasks.get_mut(worker).and_then(|task| task.answer(name, columns.get(&spec.id)));
+        let rows = self.observed.effects.entry(name.to_owned()).or_default();
+        let mut row = Map::from([("n".to_owned(), Value::Int(rows.len() as i64 + 1)), ("worker".to_owned(), worker.into())]);
+        row.extend(columns);
+        let of = |text: Option<&String>| text.map_or(Value::Null, |text| text.as_str().into());
+        row.insert("answer".to_owned(), of(answer.as_ref().map(|answer| &answer.class)));
+        row.insert("sample".to_owned(), of(answer.as_ref().map(|answer| &answer.sample)));
+        rows.push(row);
+        match answer {
+            Some(answer) => {
+                self.note(name, format!("{worker} asks {shown}; the answer is {}", answer.sample));
+                self.set(worker, State::Ready(Directive::Answer(answer.does)));
+            }
+            None => {
+                self.note(name, format!("{worker} asks {shown}; no answer is scripted for this use"));
+                self.unscripted.get_or_insert_with(|| format!("{worker} used {name} once more than the case has answers for"));
+                self.set(worker, State::Ready(Directive::Answer(plain_error())));
+            }
+        }
+    }
+
+    pub(super) fn done(&mut self, worker: &str, outcome: Outcome) {
+        let Some(task) = self.tasks.get_mut(worker) else { return };
+        let words = format!("{} ends: {outcome}", task.call.name);
+        task.state = State::Done(outcome);
+        let row = task.reply_row(self.observed.replies.len() + 1);
+        self.observed.replies.extend(row);
+        self.note(&format!("worker {worker}"), words);
+    }
+
+    fn silence(&mut self) {
+        let running: Vec<String> = self
+            .tasks
+            .iter()
+            .filter(|(_, task)| task.state == State::Running)
+            .map(|(worker, task)| format!("{worker} in {}", task.call.name))
+            .collect();
+        let detail = format!("no word for {} s from {}", self.patience.as_secs(), running.join(", "));
+        self.trouble(BecauseKind::Silence, detail);
+        for worker in self.session.alive() {
+            self.kill(&worker);
+        }
+        for task in self.tasks.values_mut().filter(|task| task.outcome().is_none()) {
+            task.state = State::Done(Outcome::Nothing("silence".to_owned()));
+            task.judged = true;
+        }
+    }
+}
+
+fn plain_error() -> Action {
+    Action::Raise { kind: RaiseKind::Error, text: b"no answer is scripted for this use".to_vec() }
+}
+
+/// A point as it stands in a case's name: `update-outbox`, `before-send`.
+fn slug(point: &Point) -> String {
+    let words = match point {
+        Point::Checkpoint(name) => name.clone(),
+        Point::Statement(sql) => sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').take(2).collect::<Vec<_>>().join("-"),
+        Point::BeforeEffect(name) => format!("before-{name}"),
+        Point::AfterEffect(name) => format!("after-{name}"),
+    };
+    words.to_lowercase().replace('_', "-").trim_matches('-').to_owned()
+}

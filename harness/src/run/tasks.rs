@@ -1,0 +1,128 @@
+//! The calls that are under way in a case, one a worker, and what each of them waits for.
+
+use std::collections::BTreeMap;
+
+use nack_cases::{Answer, Answers, At, Call, FaultKind};
+use nack_contracts::{Map, Value};
+
+use crate::judge::Outcome;
+use crate::session::{Directive, Point, Watch};
+
+/// What a call waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum State {
+    /// It has not begun; these points are watched.
+    Fresh(Watch),
+    /// It may go on with this.
+    Ready(Directive),
+    /// It runs; its next event will come.
+    Running,
+    /// It is held until released.
+    Held,
+    /// It waits at the barrier for the others.
+    AtBarrier,
+    /// It waits for a lock since the run was this many events old.
+    Blocked(u64),
+    /// It is over.
+    Done(Outcome),
+}
+
+/// One call under way.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) call: Call,
+    pub(super) state: State,
+    /// Whether its own fault has struck.
+    pub(super) struck: bool,
+    /// Points passed so far, of those a fault at `*` counts.
+    points: u32,
+    /// Answers used so far, by effect.
+    used: BTreeMap<String, usize>,
+    /// Whether its reply was judged.
+    pub(super) judged: bool,
+}
+
+impl Task {
+    /// A call that has not begun. `turns`: workers take turns at every point.
+    pub(super) fn new(call: Call, barrier: Option<&str>, turns: bool) -> Task {
+        let state = State::Fresh(watch(&call, barrier, turns));
+        Task { call, state, struck: false, points: 0, used: BTreeMap::new(), judged: false }
+    }
+
+    pub(super) fn outcome(&self) -> Option<&Outcome> {
+        match &self.state {
+            State::Done(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    pub(super) fn rests(&self) -> bool {
+        matches!(self.state, State::Done(_) | State::Held)
+    }
+
+    /// Whether this call's fault strikes at a point that it has just reached.
+    pub(super) fn strikes(&mut self, point: &Point) -> Option<FaultKind> {
+        let fault = self.call.fault.as_ref()?;
+        let here = match (&fault.at, point) {
+            (At::Checkpoint(wanted), Point::Checkpoint(name)) => wanted == name,
+            (At::Nth(n), Point::Statement(_) | Point::BeforeEffect(_) | Point::AfterEffect(_)) => {
+                self.points += 1;
+                self.points == *n
+            }
+            _ => false,
+        };
+        if !here || self.struck {
+            return None;
+        }
+        self.struck = true;
+        Some(fault.by)
+    }
+
+    /// The next scripted answer for a use of an effect.
+    pub(super) fn answer(&mut self, effect: &str, id: Option<&Value>) -> Option<Answer> {
+        match self.call.answers.get(effect)? {
+            Answers::InOrder(answers) => {
+                let used = self.used.entry(effect.to_owned()).or_default();
+                *used += 1;
+                answers.get(*used - 1).cloned()
+            }
+            Answers::ById { ids, otherwise } => {
+                let id = match id {
+                    Some(Value::Text(text)) => text.clone(),
+                    Some(other) => other.to_json(),
+                    None => String::new(),
+                };
+                ids.get(&id).or(otherwise.as_ref()).cloned()
+            }
+        }
+    }
+
+    /// The end of the call as a row of the relation `reply`.
+    pub(super) fn reply_row(&self, n: usize) -> Option<Map> {
+        let outcome = self.outcome()?;
+        let value = match outcome {
+            Outcome::Reply(value) => value.clone(),
+            Outcome::Error { .. } | Outcome::Nothing(_) => Value::Null,
+        };
+        let word = if matches!(value, Value::Text(_)) { value.clone() } else { Value::Null };
+        Some(Map::from([
+            ("n".to_owned(), Value::Int(n as i64)),
+            ("worker".to_owned(), self.call.worker.as_str().into()),
+            ("call".to_owned(), self.call.name.as_str().into()),
+            ("outcome".to_owned(), outcome.word().into()),
+            ("word".to_owned(), word),
+            ("value".to_owned(), value),
+        ]))
+    }
+}
+
+/// The points that the runner wants to hear of: those its fault or a barrier names, and all where workers take turns.
+fn watch(call: &Call, barrier: Option<&str>, turns: bool) -> Watch {
+    let fault = call.fault.as_ref().map(|fault| &fault.at);
+    let everywhere = turns || matches!(fault, Some(At::Everywhere | At::Nth(_)));
+    let checkpoint = match fault {
+        Some(At::Checkpoint(point)) => Some(point.clone()),
+        _ => barrier.map(String::from),
+    };
+    Watch { everywhere, checkpoint }
+}

@@ -1,0 +1,159 @@
+//! A subject bound to a contract and ready to be judged: hello checked, tables made once, cases expanded.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nack_cases::{At, Call, Case, Step, expand};
+use nack_contracts::model::CheckName;
+use nack_contracts::{Contract, Finding, suggest};
+use nack_reports::{Because, BecauseKind, SubjectInfo};
+
+use crate::adapter::Adapter;
+use crate::store::Sqlite;
+
+/// Why a subject cannot be judged at all.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The subject says something that its contract does not know.
+    #[error("subject {subject}: {message}")]
+    Hello {
+        /// The subject's name.
+        subject: String,
+        /// What is wrong, and its mend.
+        message: String,
+    },
+    /// The contract gives no cases.
+    #[error("contract {0} is broken; `nack check` says where")]
+    Contract(String, Vec<Finding>),
+    /// The subject's store could not be made.
+    #[error("subject {subject}: {message}")]
+    Store {
+        /// The subject's name.
+        subject: String,
+        /// Why.
+        message: String,
+    },
+}
+
+/// A subject under a contract.
+pub struct Target {
+    /// The subject's name.
+    pub subject: String,
+    /// The contract.
+    pub contract: Arc<Contract>,
+    /// Every case, in file order.
+    pub cases: Vec<Case>,
+    /// What the subject and its adapter can do.
+    pub capabilities: Vec<String>,
+    pub(crate) adapter: Arc<dyn Adapter>,
+    pub(crate) template: PathBuf,
+}
+
+impl Target {
+    /// Binds a subject to a contract. `scratch` is a folder that outlives the target; a prepared store is kept there.
+    ///
+    /// # Errors
+    /// A hello that the contract does not know, a store that cannot be made, or a contract without cases.
+    pub fn load(
+        subject: &str,
+        contract: Arc<Contract>,
+        adapter: Arc<dyn Adapter>,
+        scratch: &Path,
+    ) -> Result<Target, LoadError> {
+        let capabilities = capabilities(subject, &contract, adapter.as_ref())?;
+        let cases = expand(&contract, &capabilities)
+            .map_err(|findings| LoadError::Contract(contract.name.clone(), findings))?;
+        let template = scratch.join(format!("{subject}-{}.db", contract.name).replace('/', "-"));
+        let broken = |message: String| LoadError::Store { subject: subject.to_owned(), message };
+        adapter.setup(&template).map_err(|error| broken(error.0))?;
+        let store = Sqlite::new(&contract, template.clone(), &capabilities);
+        store.prepare().map_err(|error| broken(error.to_string()))?;
+        Ok(Target { subject: subject.to_owned(), cases, capabilities, adapter, template, contract })
+    }
+
+    /// How a report names this subject.
+    #[must_use]
+    pub fn info(&self) -> SubjectInfo {
+        SubjectInfo {
+            name: self.subject.clone(),
+            contract: self.contract.name.clone(),
+            adapter: self.adapter.kind().to_owned(),
+            store: "sqlite".to_owned(),
+            capabilities: self.capabilities.clone(),
+        }
+    }
+
+    /// Why this subject cannot be given a case, if it cannot.
+    #[must_use]
+    pub fn not_covered(&self, case: &Case) -> Option<Because> {
+        if let Some(missing) = case.needs.iter().find(|need| !self.capabilities.contains(need)) {
+            let why = self.contract.capabilities.get(missing).map_or("", |capability| capability.why.as_str());
+            let kind = if missing == "clock" { BecauseKind::Clock } else { BecauseKind::Capability };
+            return Some(Because { kind, detail: format!("{missing}: {why}") });
+        }
+        let declared = &self.adapter.hello().checkpoints;
+        let missing = checkpoints(case).into_iter().find(|point| !declared.contains(point))?;
+        Some(Because { kind: BecauseKind::Checkpoint, detail: format!("the subject passes no checkpoint {missing}") })
+    }
+
+    /// Why this subject cannot be given a check, if it cannot.
+    #[must_use]
+    pub(crate) fn check_not_covered(&self, check: &CheckName) -> Option<String> {
+        let CheckName::Invariant(name) = check else { return None };
+        let invariant = self.contract.invariants.iter().find(|invariant| invariant.name == *name)?;
+        invariant.needs.iter().find(|need| !self.capabilities.contains(need)).cloned()
+    }
+}
+
+/// The checkpoints that a case needs its subject to pass.
+fn checkpoints(case: &Case) -> Vec<String> {
+    let of_call = |call: &Call| match &call.fault {
+        Some(fault) => match &fault.at {
+            At::Checkpoint(point) => Some(point.clone()),
+            At::Everywhere | At::Nth(_) => None,
+        },
+        None => None,
+    };
+    let mut out = Vec::new();
+    for step in &case.steps {
+        match step {
+            Step::Call(call) => out.extend(of_call(call)),
+            Step::Parallel { calls, barrier } => {
+                out.extend(calls.iter().filter_map(of_call));
+                out.extend(barrier.clone());
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+fn capabilities(subject: &str, contract: &Contract, adapter: &dyn Adapter) -> Result<Vec<String>, LoadError> {
+    let hello = adapter.hello();
+    let wrong = |message: String| LoadError::Hello { subject: subject.to_owned(), message };
+    let own = || contract.capabilities.iter().filter(|(_, capability)| !capability.from_adapter).map(|(name, _)| name);
+    for name in &hello.capabilities {
+        match contract.capabilities.get(name) {
+            Some(capability) if capability.from_adapter => {
+                return Err(wrong(format!("it declares `{name}`, which only the harness can derive; leave it out")));
+            }
+            Some(_) => {}
+            None => {
+                let known = suggest(name, own().map(String::as_str));
+                let message = format!("it declares the capability `{name}`, which {} does not know; {known}", contract.name);
+                return Err(wrong(message));
+            }
+        }
+    }
+    let known: Vec<&str> =
+        contract.calls.values().flat_map(|call| call.checkpoints.iter().map(String::as_str)).collect();
+    for point in &hello.checkpoints {
+        if !known.contains(&point.as_str()) {
+            let known = suggest(point, known.iter().copied());
+            let message = format!("it declares the checkpoint `{point}`, which {} does not know; {known}", contract.name);
+            return Err(wrong(message));
+        }
+    }
+    let has = |name: &String| hello.capabilities.contains(name) || adapter.provides().contains(&name.as_str());
+    Ok(contract.capabilities.keys().filter(|name| has(name)).cloned().collect())
+}
