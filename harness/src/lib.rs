@@ -4,6 +4,7 @@ pub mod adapter;
 pub mod clock;
 pub mod inprocess;
 mod judge;
+pub mod prove;
 pub mod run;
 pub mod session;
 pub mod store;

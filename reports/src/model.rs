@@ -198,6 +198,9 @@ pub struct CaseReport {
     pub points: Option<u32>,
     /// Every check, in the order it was made; equal ones that held once.
     pub checks: Vec<Check>,
+    /// How the subject broke the protocol, if it did: it then failed by no check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
     /// What was expected, for the first check that did not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,

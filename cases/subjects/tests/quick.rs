@@ -24,3 +24,16 @@ fn quick() {
         for m in &r.timeline { println!("     {} {} {}", m.lane, m.what, m.fault); }
     }
 }
+
+#[test]
+fn proof() {
+    let scratch = tempfile::tempdir_in("/dev/shm").unwrap();
+    let contracts: Vec<Arc<Contract>> = shipped().into_iter().map(|s| Arc::new(Contract::read(s, &IndexMap::new()).unwrap())).collect();
+    let t = std::time::Instant::now();
+    let (_, proof) = nack::prove::prove(&contracts, &|c, d| nack_subjects::reference(c, d).map(|p| Arc::new(InProcessAdapter::new(p)) as Arc<dyn nack::adapter::Adapter>), &|_| true, scratch.path(), &Options::default()).unwrap();
+    println!("{:?} vacuous {:?} {:?}", t.elapsed(), proof.vacuous, proof.nulls);
+    for m in proof.mutants { 
+        println!("{:?} {}", m.fate, m.name);
+        for k in m.kills { if k.killed_by.is_none() { println!("    {} {:?} {:?}", k.expected, k.by, k.instead); } }
+    }
+}

@@ -24,6 +24,7 @@ fn blank(target: &Target, case: &Case, options: &Options) -> CaseReport {
         fault: fault_words(case),
         points: None,
         checks: Vec::new(),
+        broken: None,
         expected: None,
         observed: None,
         timeline: Vec::new(),
@@ -88,7 +89,8 @@ pub(super) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, o
     }
     if let Some(broken) = ran.broken {
         report.expected = Some("a subject that keeps to the protocol".to_owned());
-        report.observed = Some(broken);
+        report.observed = Some(broken.clone());
+        report.broken = Some(broken);
     }
     report.timeline = ran.timeline;
     if let (Some(n), Some(struck)) = (points, &ran.struck_at) {

@@ -1,0 +1,50 @@
+//! Proof that the gate can fail: null subjects that must not pass, and mutants that must be killed for their own reason.
+
+mod mutants;
+mod nulls;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nack_contracts::Contract;
+use nack_reports::{Exit, Fate, Proof};
+
+use crate::adapter::Adapter;
+use crate::run::Options;
+use crate::target::{LoadError, Target};
+
+/// Where the references come from: contract and defect to a subject. `None` as defect is the reference itself.
+pub type References<'a> = &'a dyn Fn(&str, Option<&str>) -> Option<Arc<dyn Adapter>>;
+
+/// Proves that these contracts, under their references, can convict. Only cases and mutants that `wanted` names count.
+///
+/// # Errors
+/// A reference or a null subject that cannot be loaded.
+pub fn prove(
+    contracts: &[Arc<Contract>],
+    references: References<'_>,
+    wanted: &dyn Fn(&str) -> bool,
+    scratch: &Path,
+    options: &Options,
+) -> Result<(Vec<Target>, Proof), LoadError> {
+    let mut targets = Vec::new();
+    for contract in contracts {
+        if let Some(adapter) = references(&contract.name, None) {
+            targets.push(Target::load("reference", Arc::clone(contract), adapter, scratch)?);
+        }
+    }
+    let mut proof = Proof::default();
+    nulls::judge(&targets, wanted, scratch, options, &mut proof)?;
+    mutants::judge(&targets, references, wanted, scratch, options, &mut proof)?;
+    Ok((targets, proof))
+}
+
+/// What a proof comes to.
+#[must_use]
+pub fn exit_of(proof: &Proof) -> Exit {
+    if proof.mutants.is_empty() && proof.nulls.is_empty() {
+        return Exit::NothingMatched;
+    }
+    let survived = proof.mutants.iter().any(|mutant| mutant.fate == Fate::Survived);
+    if survived || !proof.vacuous.is_empty() { Exit::ProofFailed } else { Exit::Held }
+}
