@@ -6,8 +6,12 @@
 mod bind;
 mod case;
 mod expand;
+mod explain;
+mod lint;
 mod matchers;
 mod steps;
 
 pub use case::*;
 pub use expand::{expand, expand_all};
+pub use explain::{matcher_words, row_words, steps_in_words};
+pub use lint::{below, check};

@@ -206,6 +206,8 @@ pub struct Domain {
     pub classes: Vec<Class>,
     /// The class that stands for any value not named.
     pub otherwise: Option<usize>,
+    /// Whether it has the classes of another domain under its own name.
+    pub like: bool,
     /// Where it stands.
     pub span: Span,
 }

@@ -16,3 +16,9 @@ pub fn shipped() -> Vec<Source> {
     .map(|(file, text)| Source::new(file, text))
     .collect()
 }
+
+/// The lock of the shipped contracts.
+#[must_use]
+pub fn shipped_lock() -> Source {
+    Source::new("contracts/contracts.lock", include_str!("../contracts.lock"))
+}

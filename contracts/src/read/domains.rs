@@ -63,13 +63,13 @@ impl Reader<'_> {
         }
         let section = Section::of(&self.at, &field.value, findings)?;
         let mut domain =
-            Domain { name: name.to_owned(), classes: Vec::new(), otherwise: None, span: field.key.clone() };
+            Domain { name: name.to_owned(), classes: Vec::new(), otherwise: None, like: false, span: field.key.clone() };
         if let Some(like) = section.text("like", findings) {
             let node = section.node("like")?;
             let known = self.fields.keys().map(String::as_str);
             if known_name(&like, &node.span, "domain", &self.at, known, findings) {
                 let model = self.domain(&like, &self.fields[&like], depth + 1, findings)?;
-                (domain.classes, domain.otherwise) = (model.classes, model.otherwise);
+                (domain.classes, domain.otherwise, domain.like) = (model.classes, model.otherwise, true);
             }
         }
         for item in section.items("values", findings) {

@@ -1,7 +1,7 @@
 //! Expected against observed: values, rows and relations.
 
 use indexmap::IndexMap;
-use nack_cases::{Expected, Matcher, RowPattern, Rows, ValueType};
+use nack_cases::{Expected, Matcher, RowPattern, Rows, ValueType, matcher_words};
 use nack_contracts::{Map, Value};
 
 use super::{Observed, Outcome};
@@ -197,7 +197,7 @@ fn show_patterns(patterns: &[RowPattern]) -> String {
     if patterns.is_empty() {
         return "no rows".to_owned();
     }
-    let mut shown: Vec<String> = patterns.iter().take(SHOWN_ROWS).map(|row| show_row(row, words_of)).collect();
+    let mut shown: Vec<String> = patterns.iter().take(SHOWN_ROWS).map(|row| show_row(row, matcher_words)).collect();
     if patterns.len() > SHOWN_ROWS {
         shown.push(format!("… {} rows in all", patterns.len()));
     }
@@ -207,29 +207,6 @@ fn show_patterns(patterns: &[RowPattern]) -> String {
 fn show_row<V>(row: &IndexMap<String, V>, value: impl Fn(&V) -> String) -> String {
     let fields: Vec<String> = row.iter().map(|(column, v)| format!("{column}={}", value(v))).collect();
     format!("({})", fields.join(" "))
-}
-
-/// A matcher in words.
-pub(crate) fn words_of(matcher: &Matcher) -> String {
-    let list = |items: &[Matcher]| items.iter().map(words_of).collect::<Vec<_>>().join(", ");
-    match matcher {
-        Matcher::Exactly(value) => value.to_string(),
-        Matcher::Error(name) if name == "any" => "any error".to_owned(),
-        Matcher::Error(name) => format!("error {name}"),
-        Matcher::Any => "anything".to_owned(),
-        Matcher::Type(ValueType::String) => "text that is not empty".to_owned(),
-        Matcher::Type(ValueType::Int) => "an integer".to_owned(),
-        Matcher::Type(ValueType::Bool) => "true or false".to_owned(),
-        Matcher::Type(ValueType::List) => "a list".to_owned(),
-        Matcher::Type(ValueType::Object) => "an object".to_owned(),
-        Matcher::OneOf(some) => format!("one of {}", list(some)),
-        Matcher::Not(none) => format!("none of {}", list(none)),
-        Matcher::List(items) => format!("[{}]", list(items)),
-        Matcher::Map(fields) => {
-            let fields: Vec<String> = fields.iter().map(|(key, field)| format!("\"{key}\": {}", words_of(field))).collect();
-            format!("{{{}}}", fields.join(", "))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod matching;
 mod vocabulary;
 
 pub(crate) use evidence::Evidence;
-pub(crate) use matching::{Miss, expectation, outcome_meets, words_of};
+pub(crate) use matching::{Miss, expectation, outcome_meets};
 
 use indexmap::IndexMap;
 use nack_contracts::{Map, Value};

@@ -5,18 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
+use nack_cases::below;
 use nack_contracts::model::Mutant;
 use nack_reports::{Because, BecauseKind, CaseReport, Fate, Kill, MutantReport, Place, Proof, Verdict};
 
 use super::References;
 use crate::run::{Options, run_cases};
 use crate::target::{LoadError, Target};
-
-/// Whether a case's name is this one, or stands below it.
-#[must_use]
-fn below(name: &str, prefix: &str) -> bool {
-    name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
 
 /// The cases of one entry of `killed_by` that the reference can be given.
 fn given(target: &Target, entry: &str) -> Vec<usize> {
@@ -167,17 +162,4 @@ fn kills_by(report: &CaseReport, by: &[String]) -> bool {
     report.verdict == Verdict::Fail
         && report.broken.is_none()
         && by.iter().all(|check| red(report).any(|name| name == check))
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    #[rstest]
-    #[case("outbox/deliver/a", "outbox/deliver/a", true)]
-    #[case("outbox/deliver/a/does=null", "outbox/deliver/a", true)]
-    #[case("outbox/deliver/ab", "outbox/deliver/a", false)]
-    fn a_prefix_ends_at_a_slash(#[case] name: &str, #[case] prefix: &str, #[case] below: bool) {
-        assert_eq!(super::below(name, prefix), below);
-    }
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nack_cases::{Call, Case, FaultKind, Matcher, Step};
+use nack_cases::{Call, Case, FaultKind, Matcher, Step, matcher_words};
 use nack_contracts::model::{CheckName, Contract};
 use nack_reports::{Because, BecauseKind, Check, Moment};
 
 use super::tasks::{State, Task};
 use crate::clock::Clock;
-use crate::judge::{Evidence, Miss, Observed, Outcome, expectation, outcome_meets, words_of};
+use crate::judge::{Evidence, Miss, Observed, Outcome, expectation, outcome_meets};
 use crate::session::{Directive, Session};
 use crate::store::Sqlite;
 use crate::target::Target;
@@ -285,7 +285,7 @@ impl CaseRun<'_> {
             None if matches!(fault, Some(FaultKind::Raise | FaultKind::Storage(_))) => true,
             None => matches!(outcome, Outcome::Reply(_)),
         };
-        let expected = reply.map_or("a reply".to_owned(), words_of);
+        let expected = reply.map_or("a reply".to_owned(), matcher_words);
         let miss = (!held).then(|| Miss {
             words: format!("{call} on {worker} replied {outcome}, expected {expected}"),
             expected: format!("reply: {expected}"),
