@@ -2,13 +2,17 @@
 
 pub mod adapter;
 pub mod clock;
+pub mod conformance;
 pub mod inprocess;
 mod judge;
 pub mod prove;
 pub mod run;
+pub mod report;
+mod scratch;
 pub mod session;
 pub mod store;
 pub mod subject;
 mod target;
 
+pub use scratch::scratch;
 pub use target::{LoadError, Target};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nack_cases::{At, Call, Case, Step, expand};
+use nack_contracts::freeze::digest;
 use nack_contracts::model::CheckName;
 use nack_contracts::{Contract, Finding, suggest};
 use nack_reports::{Because, BecauseKind, SubjectInfo};
@@ -45,6 +46,8 @@ pub struct Target {
     pub cases: Vec<Case>,
     /// What the subject and its adapter can do.
     pub capabilities: Vec<String>,
+    /// The contract's digest.
+    pub digest: String,
     pub(crate) adapter: Arc<dyn Adapter>,
     pub(crate) template: PathBuf,
 }
@@ -68,7 +71,8 @@ impl Target {
         adapter.setup(&template).map_err(|error| broken(error.0))?;
         let store = Sqlite::new(&contract, template.clone(), &capabilities);
         store.prepare().map_err(|error| broken(error.to_string()))?;
-        Ok(Target { subject: subject.to_owned(), cases, capabilities, adapter, template, contract })
+        let digest = digest(&contract);
+        Ok(Target { subject: subject.to_owned(), cases, capabilities, digest, adapter, template, contract })
     }
 
     /// How a report names this subject.

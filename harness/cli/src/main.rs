@@ -1,2 +1,44 @@
-//! The nack command.
-fn main() {}
+//! The `nack` command.
+
+mod args;
+mod check;
+mod contracts;
+mod explain;
+mod files;
+mod findings;
+mod run;
+mod trouble;
+
+use std::panic;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use nack_reports::Exit;
+
+fn main() -> ExitCode {
+    quiet_panics();
+    let outcome = panic::catch_unwind(|| {
+        let args = match args::Args::try_parse() {
+            Ok(args) => args,
+            Err(error) => {
+                // A closed terminal is no reason to fail.
+                let _ = error.print();
+                return if error.use_stderr() { Exit::Usage } else { Exit::Held };
+            }
+        };
+        args.run().unwrap_or_else(|trouble| trouble.tell())
+    });
+    ExitCode::from(outcome.unwrap_or(Exit::Internal).code())
+}
+
+/// A panic of a subject is a verdict and belongs into the report; one of nack itself is said once, without a backtrace.
+fn quiet_panics() {
+    panic::set_hook(Box::new(|info| {
+        let subject = std::thread::current().name().is_some_and(|name| name.starts_with("nack worker"));
+        if !subject {
+            let place = info.location().map_or(String::new(), |place| format!(" at {}:{}", place.file(), place.line()));
+            let text = info.payload_as_str().unwrap_or("no text");
+            anstream::eprintln!("nack itself failed{place}: {text}\nThis is a fault of nack; please report it.");
+        }
+    }));
+}

@@ -3,10 +3,12 @@
 mod case;
 mod drive;
 mod report;
+mod stored;
 mod tasks;
 
 pub(crate) use case::{How, Ran};
 pub use report::fault_words;
+pub use stored::{Stored, StoredError};
 
 use std::collections::HashMap;
 use std::fs;
@@ -151,7 +153,14 @@ fn everywhere(
     };
     let once = |case: &Case, n: u32| {
         let folder = folder.join(format!("run-{n}"));
-        if let Err(error) = fs::create_dir_all(&folder).and_then(|()| store_case(case, &folder)) {
+        let stored = Stored {
+            format: 1,
+            digest: target.digest.clone(),
+            seed: options.seed,
+            subject: target.subject.clone(),
+            case: case.clone(),
+        };
+        if let Err(error) = fs::create_dir_all(&folder).and_then(|()| stored.write(&folder)) {
             return start(error);
         }
         case::run_once(target, case, evidence, &folder, how)
@@ -174,11 +183,6 @@ fn everywhere(
     let detail = format!("the fault still strikes after {MOST_POINTS} points");
     let trouble = Some(nack_reports::Because { kind: BecauseKind::Silence, detail });
     (Ran { trouble, ..Ran::default() }, Some(MOST_POINTS))
-}
-
-/// The concrete case is stored before it runs, so that whatever happens it can be run again.
-fn store_case(case: &Case, folder: &Path) -> std::io::Result<()> {
-    fs::write(folder.join("case.json"), serde_json::to_vec(case)?)
 }
 
 fn has_star(case: &Case) -> bool {

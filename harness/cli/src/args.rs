@@ -1,0 +1,178 @@
+//! The command line: names and flags are an interface; they are added, never renamed.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use nack_reports::Exit;
+
+use crate::trouble::Trouble;
+use crate::{check, explain, run};
+
+/// Refuses every implementation that breaks a frozen decision table.
+#[derive(Debug, Parser)]
+#[command(name = "nack", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 everything required held · 1 a case failed · 2 usage, contract or binding \
+                        · 3 inconclusive · 4 nothing matched · 5 the proof failed · 70 a fault of nack")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Lint contracts, and hold them against their lock.
+    Check(CheckArgs),
+    /// Write `contracts.lock` beside the contracts.
+    Freeze(FreezeArgs),
+    /// List the cases by name.
+    List(ListArgs),
+    /// Say what a case tries: its row, its rule, its steps.
+    Explain(ExplainArgs),
+    /// Run the cases against a subject.
+    Run(RunArgs),
+    /// Prove that the gate can fail: null subjects and mutants.
+    Prove(ProveArgs),
+    /// Run one stored or named case again, and show everything.
+    Replay(ReplayArgs),
+}
+
+/// How findings and lists are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines.
+    Json,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CheckArgs {
+    /// Contracts or folders of contracts [default: ./contracts, else the shipped contracts]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Refuse a contract that differs from `contracts.lock`.
+    #[arg(long)]
+    pub(crate) locked: bool,
+    /// How findings are written.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FreezeArgs {
+    /// The folder of contracts.
+    #[arg(default_value = "contracts")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Source {
+    /// Take the contracts from this folder instead of from the binary; `REV:DIR` takes them from a git revision.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) contracts: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListArgs {
+    /// Names of cases, or how they begin (up to a `/`).
+    pub(crate) prefixes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// How the list is written.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExplainArgs {
+    /// A case's name.
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// What `run`, `prove` and `replay` share.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Common {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Judge only this subject.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) subject: Option<String>,
+    /// Chooses every order that the cases leave open.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many cases run at once [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Multiply every deadline.
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    pub(crate) deadline_scale: f64,
+    /// Write a report: text, md, junit or json, to a file or to `-`.
+    #[arg(long = "report", value_name = "KIND=FILE")]
+    pub(crate) reports: Vec<String>,
+    /// Say only what is wrong.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Name every case.
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  nack run\n  nack run outbox/crash order-consumer\n  nack run --report junit=nack.xml --report md=nack.md")]
+pub(crate) struct RunArgs {
+    /// Names of cases, or how they begin (up to a `/`).
+    pub(crate) prefixes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Run only the K-th of N parts; the parts are stable, disjoint and complete.
+    #[arg(long, value_name = "K/N")]
+    pub(crate) shard: Option<String>,
+    /// Keep the folders of cases that did not pass here.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Stop at the first failure.
+    #[arg(long)]
+    pub(crate) fail_fast: bool,
+    /// Cases below these prefixes, or that need these capabilities, must be covered (`all`: every case).
+    #[arg(long, value_name = "PREFIX|CAPABILITY", value_delimiter = ',')]
+    pub(crate) require: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ProveArgs {
+    /// Names of cases or mutants, or how they begin (up to a `/`).
+    pub(crate) prefixes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ReplayArgs {
+    /// A stored case, or a case's name; `NAME@K-WHAT` is one point of a fault at `*`.
+    pub(crate) case: String,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Keep the case's folder here.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Run this defect of the shipped reference instead of the reference itself.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) defect: Option<String>,
+}
+
+impl Args {
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Result<Exit, Trouble> {
+        match self.command {
+            Command::Check(args) => check::check(&args),
+            Command::Freeze(args) => check::freeze(&args),
+            Command::List(args) => explain::list(&args),
+            Command::Explain(args) => explain::explain(&args),
+            Command::Run(args) => run::run(&args),
+            Command::Prove(args) => run::prove(&args),
+            Command::Replay(args) => run::replay(&args),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! `nack run`, `nack prove` and `nack replay`: subjects are loaded, cases chosen, run, and reported.
+
+mod reports;
+mod shipped;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use nack::report::report;
+use nack::run::{Options, Stored, at_point, run_cases};
+use nack::{LoadError, Target, scratch};
+use nack_cases::below;
+use nack_contracts::stable_hash;
+use nack_reports::{CaseReport, Exit, Proof, Report};
+
+use crate::args::{Common, ProveArgs, ReplayArgs, RunArgs};
+use crate::contracts::load;
+use crate::explain::nothing;
+use crate::findings::Located;
+use crate::trouble::Trouble;
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
+    let outputs = reports::Outputs::parse(&args.common)?;
+    let shard = args.shard.as_deref().map(parse_shard).transpose()?;
+    let scratch = make_scratch()?;
+    let contracts = load(args.common.source.contracts.as_deref())?;
+    let targets = shipped::targets(&contracts, &args.common, None, scratch.path())?;
+    let wanted = |name: &str| {
+        (args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix)))
+            && shard.is_none_or(|(k, n)| stable_hash(name) % n == k)
+    };
+    let selection = select(&targets, &wanted);
+    if selection.is_empty() {
+        let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
+        return Err(nothing(&args.prefixes, names));
+    }
+    let mut options = options(&args.common)?;
+    options.fail_fast = args.fail_fast;
+    options.keep.clone_from(&args.keep);
+    let began = Instant::now();
+    let cases = run_cases(&targets, &selection, scratch.path(), &options);
+    let required = |case: &CaseReport| is_required(&args.require, case, &targets);
+    let done = report(&targets, cases, None, options.seed, &required);
+    finish(done, began, &outputs, &options)
+}
+
+pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
+    let outputs = reports::Outputs::parse(&args.common)?;
+    let scratch = make_scratch()?;
+    let contracts = load(args.common.source.contracts.as_deref())?;
+    shipped::known_subject(&args.common)?;
+    let options = options(&args.common)?;
+    let wanted = |name: &str| args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix));
+    let began = Instant::now();
+    let proved = nack::prove::prove(&contracts, &shipped::adapter, &wanted, scratch.path(), &options);
+    let (targets, proof): (Vec<Target>, Proof) = proved.map_err(|error| load_trouble(error, &contracts))?;
+    if proof.mutants.is_empty() && proof.nulls.is_empty() {
+        let mutants = contracts.iter().flat_map(|c| c.mutants.iter().map(move |m| format!("{}/{}", c.name, m.name)));
+        let cases = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.clone()));
+        let names: Vec<String> = mutants.chain(cases).collect();
+        return Err(nothing(&args.prefixes, names.iter().map(String::as_str)));
+    }
+    let done = report(&targets, Vec::new(), Some(proof), options.seed, &|_| false);
+    finish(done, began, &outputs, &options)
+}
+
+pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
+    let mut outputs = reports::Outputs::parse(&args.common)?;
+    outputs.whole_story();
+    let scratch = make_scratch()?;
+    let contracts = load(args.common.source.contracts.as_deref())?;
+    let mut targets = shipped::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
+    let mut options = options(&args.common)?;
+    options.keep.clone_from(&args.keep);
+    let path = Path::new(&args.case);
+    let selection = if path.is_file() {
+        let stored = Stored::read(path).map_err(|error| Trouble::Usage(error.to_string()))?;
+        options.seed = stored.seed;
+        vec![adopt(&mut targets, stored, &args.case)?]
+    } else {
+        named(&mut targets, &args.case)?
+    };
+    let began = Instant::now();
+    let cases = run_cases(&targets, &selection, scratch.path(), &options);
+    targets.retain(|target| cases.iter().any(|case| below(&case.name, &target.contract.name)));
+    finish(report(&targets, cases, None, options.seed, &|_| true), began, &outputs, &options)
+}
+
+/// A stored case takes the place of the contract's own cases, provided that its contract says the same as then.
+fn adopt(targets: &mut [Target], stored: Stored, file: &str) -> Result<(usize, usize), Trouble> {
+    let home = targets.iter().position(|target| target.contract.name == stored.case.contract);
+    let Some(home) = home else {
+        return Err(Trouble::Usage(format!("{file}: its contract `{}` is not loaded; name it with --contracts", stored.case.contract)));
+    };
+    let target = &mut targets[home];
+    if target.digest != stored.digest {
+        return Err(Trouble::Usage(format!(
+            "{file}: it was stored under {} {}, and the loaded contract is {}; give the contract of that time with --contracts",
+            stored.case.contract,
+            &stored.digest.get(..12).unwrap_or_default(),
+            &target.digest[..12],
+        )));
+    }
+    target.cases = vec![stored.case];
+    Ok((home, 0))
+}
+
+/// A case by its name; `NAME@K-WHAT` sets its fault at `*` to the K-th point.
+fn named(targets: &mut [Target], name: &str) -> Result<Vec<(usize, usize)>, Trouble> {
+    let (plain, point) = match name.rsplit_once('@') {
+        None => (name, None),
+        Some((plain, point)) => {
+            let number = point.split('-').next().and_then(|number| number.parse::<u32>().ok()).filter(|n| *n > 0);
+            let number = number.ok_or_else(|| {
+                Trouble::Usage(format!("{name}: a point is written @K or @K-WHAT, with K counted from 1"))
+            })?;
+            (plain, Some(number))
+        }
+    };
+    let mut out = Vec::new();
+    for (home, target) in targets.iter_mut().enumerate() {
+        if let Some(index) = target.cases.iter().position(|case| case.name == plain) {
+            if let Some(point) = point {
+                target.cases[index] = at_point(&target.cases[index], point);
+            }
+            out.push((home, index));
+        }
+    }
+    if out.is_empty() {
+        let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
+        return Err(nothing(&[plain.to_owned()], names));
+    }
+    Ok(out)
+}
+
+fn select(targets: &[Target], wanted: &dyn Fn(&str) -> bool) -> Vec<(usize, usize)> {
+    let of_target = |(home, target): (usize, &Target)| -> Vec<(usize, usize)> {
+        (0..target.cases.len()).filter(|case| wanted(&target.cases[*case].name)).map(|case| (home, case)).collect()
+    };
+    targets.iter().enumerate().flat_map(of_target).collect()
+}
+
+fn is_required(require: &[String], case: &CaseReport, targets: &[Target]) -> bool {
+    let needs = || targets.iter().flat_map(|target| &target.cases).filter(|known| known.name == case.name);
+    require.iter().any(|wanted| {
+        wanted == "all" || below(&case.name, wanted) || needs().any(|known| known.needs.contains(wanted))
+    })
+}
+
+fn options(common: &Common) -> Result<Options, Trouble> {
+    let scale = common.deadline_scale;
+    if !(scale.is_finite() && scale > 0.0 && scale <= 1000.0) {
+        return Err(Trouble::Usage(format!("--deadline-scale {scale}: give a number above 0, up to 1000")));
+    }
+    if common.jobs == Some(0) {
+        return Err(Trouble::Usage("--jobs 0: give at least 1".to_owned()));
+    }
+    let mut options = Options { seed: common.seed, deadline_scale: scale, ..Options::default() };
+    if let Some(jobs) = common.jobs {
+        options.jobs = jobs.min(256);
+    }
+    if let Some(folder) = &common.source.contracts {
+        options.replay_flags = format!(" --contracts {folder}");
+    }
+    watch_interrupts(&options.cancel)?;
+    Ok(options)
+}
+
+/// The first interrupt ends the run in order, so that nothing is left behind; a second one ends it at once.
+fn watch_interrupts(cancel: &Arc<AtomicBool>) -> Result<(), Trouble> {
+    let broken = |error: std::io::Error| Trouble::File(format!("signals cannot be caught: {error}"));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(cancel)).map_err(broken)?;
+        signal_hook::flag::register(signal, Arc::clone(cancel)).map_err(broken)?;
+    }
+    Ok(())
+}
+
+fn parse_shard(text: &str) -> Result<(u64, u64), Trouble> {
+    let parts = text.split_once('/').and_then(|(k, n)| Some((k.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
+    match parts {
+        Some((k, n)) if k >= 1 && k <= n => Ok((k - 1, n)),
+        _ => Err(Trouble::Usage(format!("--shard {text}: write K/N with K from 1 to N, such as 2/4"))),
+    }
+}
+
+fn make_scratch() -> Result<tempfile::TempDir, Trouble> {
+    scratch().map_err(|error| Trouble::File(format!("no temporary folder can be made: {error}")))
+}
+
+pub(crate) fn load_trouble(error: LoadError, contracts: &[Arc<nack_contracts::Contract>]) -> Trouble {
+    match error {
+        LoadError::Contract(name, findings) => {
+            let source = contracts.iter().find(|c| c.name == name).map(|c| Arc::new(c.source.clone())).unwrap_or_default();
+            let locate = |finding| Located { source: Arc::clone(&source), finding };
+            Trouble::Findings(findings.into_iter().map(locate).collect())
+        }
+        LoadError::Hello { .. } => Trouble::Usage(error.to_string()),
+        LoadError::Store { .. } => Trouble::Start(error.to_string()),
+    }
+}
+
+fn finish(mut done: Report, began: Instant, outputs: &reports::Outputs, options: &Options) -> Result<Exit, Trouble> {
+    done.elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let interrupted = options.cancel.load(Ordering::Relaxed);
+    if interrupted {
+        done.exit = Exit::Interrupted.code();
+        done.closing.insert(0, "the run was interrupted: cases that are not listed did not run".to_owned());
+    }
+    outputs.write(&done)?;
+    let all = [Exit::Held, Exit::Failed, Exit::Usage, Exit::Inconclusive, Exit::NothingMatched, Exit::ProofFailed];
+    let exit = all.into_iter().find(|exit| exit.code() == done.exit).unwrap_or(Exit::Internal);
+    Ok(if interrupted { Exit::Interrupted } else { exit })
+}

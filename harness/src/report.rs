@@ -1,0 +1,86 @@
+//! A whole run as a report: contracts with their digests, subjects, counts, and what the run does not show.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use nack_reports::{BecauseKind, CaseReport, ContractInfo, Counts, Exit, Proof, Report, Verdict};
+
+use crate::target::Target;
+
+/// Builds the report of a run. `exit` is computed from the cases and the proof; `required` cases that did not count
+/// make it inconclusive.
+#[must_use]
+pub fn report(
+    targets: &[Target],
+    cases: Vec<CaseReport>,
+    proof: Option<Proof>,
+    seed: u64,
+    required: &dyn Fn(&CaseReport) -> bool,
+) -> Report {
+    let mut contracts: IndexMap<String, ContractInfo> = IndexMap::new();
+    for target in targets {
+        contracts.entry(target.contract.name.clone()).or_insert_with(|| ContractInfo {
+            name: target.contract.name.clone(),
+            version: target.contract.version,
+            digest: target.digest.clone(),
+            file: target.contract.source.file.clone(),
+            overrides: IndexMap::new(),
+        });
+    }
+    let exit = cases.iter().map(|case| exit_of(case, required)).fold(Exit::Held, Exit::and);
+    let exit = proof.as_ref().map_or(exit, |proof| exit.and(crate::prove::exit_of(proof)));
+    Report {
+        format: 1,
+        nack: env!("CARGO_PKG_VERSION").to_owned(),
+        seed,
+        contracts: contracts.into_values().collect(),
+        subjects: targets.iter().map(Target::info).collect(),
+        counts: Counts::of(&cases),
+        closing: closing(targets, &cases),
+        cases,
+        proof,
+        exit: exit.code(),
+        elapsed_ms: 0,
+    }
+}
+
+fn exit_of(case: &CaseReport, required: &dyn Fn(&CaseReport) -> bool) -> Exit {
+    match case.verdict {
+        Verdict::Pass | Verdict::Known => Exit::Held,
+        Verdict::Fail => Exit::Failed,
+        Verdict::Inconclusive => Exit::Inconclusive,
+        Verdict::NotCovered if required(case) => Exit::Inconclusive,
+        Verdict::NotCovered => Exit::Held,
+    }
+}
+
+/// What a green run does not show: limits of the contracts, what was not covered, and how kills were done.
+fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut reasons: BTreeMap<(BecauseKind, String), usize> = BTreeMap::new();
+    for case in cases.iter().filter(|case| case.verdict == Verdict::NotCovered) {
+        if let Some(because) = &case.because {
+            *reasons.entry((because.kind, because.detail.clone())).or_default() += 1;
+        }
+    }
+    for ((_, detail), count) in reasons {
+        let cases = if count == 1 { "case is" } else { "cases are" };
+        out.push(format!("{count} {cases} not covered: {detail}"));
+    }
+    let ran = |adapter: &str| targets.iter().any(|target| target.adapter.kind() == adapter);
+    if ran("in-process") {
+        out.push("in-process kills are kills by copy: the store is judged as it was at that moment, but no process died".to_owned());
+    }
+    out.push("loss of power is not tried: a missing fsync would not be seen".to_owned());
+    let mut seen = Vec::new();
+    for target in targets.iter().filter(|target| cases.iter().any(|case| case.name.starts_with(&format!("{}/", target.contract.name)))) {
+        for limit in &target.contract.limits {
+            let line = format!("{}: {limit}", target.contract.name);
+            if !seen.contains(&line) {
+                seen.push(line.clone());
+                out.push(line);
+            }
+        }
+    }
+    out
+}

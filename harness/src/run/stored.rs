@@ -1,0 +1,60 @@
+//! A concrete case on disk: stored before it runs, with all it takes to run it again and to notice when that is no
+//! longer the same case.
+
+use std::fs;
+use std::path::Path;
+
+use nack_cases::Case;
+use serde::{Deserialize, Serialize};
+
+/// A stored case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The version of this format.
+    pub format: u32,
+    /// The contract's digest when the case was made from it.
+    pub digest: String,
+    /// The seed it ran with.
+    pub seed: u64,
+    /// The subject it ran on.
+    pub subject: String,
+    /// The case.
+    pub case: Case,
+}
+
+/// A file that holds no stored case.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// It cannot be read.
+    #[error("{file} cannot be read: {error}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is something else.
+    #[error("{file}:{}: this is no stored case: {error}", .error.line())]
+    Parse {
+        /// The file.
+        file: String,
+        /// Why.
+        error: serde_json::Error,
+    },
+}
+
+impl Stored {
+    /// Reads a stored case.
+    ///
+    /// # Errors
+    /// A file that is not there, or that is no stored case.
+    pub fn read(path: &Path) -> Result<Stored, StoredError> {
+        let file = path.display().to_string();
+        let text = fs::read(path).map_err(|error| StoredError::Read { file: file.clone(), error })?;
+        serde_json::from_slice(&text).map_err(|error| StoredError::Parse { file, error })
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
+        fs::write(folder.join("case.json"), serde_json::to_vec(self)?)
+    }
+}
