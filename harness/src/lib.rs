@@ -2,7 +2,7 @@
 
 pub mod adapter;
 pub mod clock;
-pub mod conformance;
+
 pub mod inprocess;
 mod judge;
 pub mod prove;

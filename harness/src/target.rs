@@ -1,6 +1,6 @@
 //! A subject bound to a contract and ready to be judged: hello checked, tables made once, cases expanded.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use nack_cases::{At, Call, Case, Step, expand};
@@ -10,7 +10,7 @@ use nack_contracts::{Contract, Finding, suggest};
 use nack_reports::{Because, BecauseKind, SubjectInfo};
 
 use crate::adapter::Adapter;
-use crate::store::Sqlite;
+use crate::store::{Layout, Seeds};
 
 /// Why a subject cannot be judged at all.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,8 @@ pub struct Target {
     /// The contract's digest.
     pub digest: String,
     pub(crate) adapter: Arc<dyn Adapter>,
-    pub(crate) template: PathBuf,
+    pub(crate) layout: Layout,
+    pub(crate) seeds: Seeds,
 }
 
 impl Target {
@@ -69,10 +70,10 @@ impl Target {
         let template = scratch.join(format!("{subject}-{}.db", contract.name).replace('/', "-"));
         let broken = |message: String| LoadError::Store { subject: subject.to_owned(), message };
         adapter.setup(&template).map_err(|error| broken(error.0))?;
-        let store = Sqlite::new(&contract, template.clone(), &capabilities);
-        store.prepare().map_err(|error| broken(error.to_string()))?;
+        let layout = Layout::prepare(&contract, &template, &capabilities).map_err(|error| broken(error.to_string()))?;
+        let seeds = Seeds::new(template);
         let digest = digest(&contract);
-        Ok(Target { subject: subject.to_owned(), cases, capabilities, digest, adapter, template, contract })
+        Ok(Target { subject: subject.to_owned(), cases, capabilities, digest, adapter, layout, seeds, contract })
     }
 
     /// How a report names this subject.

@@ -19,6 +19,9 @@ fn quick() {
     let t = std::time::Instant::now();
     let reports = run_cases(&targets, &sel, scratch.path(), &Options::default());
     println!("{:?} {} {:?}", nack_reports::Counts::of(&reports), reports.len(), t.elapsed());
+    let mut v: Vec<_> = reports.iter().map(|r| (r.elapsed_us, r.name.clone(), r.points)).collect(); v.sort(); v.reverse();
+    for x in v.iter().take(25) { println!("{x:?}"); }
+    println!("median {:?} sum {}", v[v.len()/2], v.iter().map(|x| x.0).sum::<u64>());
     for r in reports.iter().filter(|r| !matches!(r.verdict, nack_reports::Verdict::Pass | nack_reports::Verdict::NotCovered)) {
         println!("{:?} {} {:?}\n  exp {:?}\n  obs {:?}", r.verdict, r.name, r.because, r.expected, r.observed);
         for m in &r.timeline { println!("     {} {} {}", m.lane, m.what, m.fault); }

@@ -72,34 +72,32 @@ pub(crate) struct How {
 
 /// Runs a case once in `folder`, which must be empty.
 pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, how: How) -> Ran {
-    let store = Sqlite::new(&target.contract, folder.join("store.db"), &target.capabilities);
+    let store = Sqlite::new(&target.contract, &target.layout, folder.join("store.db"));
     let start = |detail: String| Ran {
         trouble: Some(Because { kind: BecauseKind::Start, detail }),
         all_struck: true,
         ..Ran::default()
     };
-    if let Err(error) = store.copy_from(&target.template) {
-        return start(error.to_string());
-    }
     if let Some(gate) = &case.gate {
-        return try_gate(target, case, gate, &store);
+        return match target.seeds.empty(&store) {
+            Ok(()) => try_gate(target, case, gate, &store),
+            Err(error) => start(error.to_string()),
+        };
     }
-    if let Err(error) = store.seed(&case.given) {
-        return start(format!("the given rows could not be stored: {error}"));
-    }
+    let durable = match target.seeds.seed(&store, &case.given) {
+        Ok(snapshot) => snapshot,
+        Err(error) => return start(format!("the given rows could not be stored: {error}")),
+    };
     let clock = Arc::new(Clock::default());
     let session = match target.adapter.session(&target.contract, store.path(), Arc::clone(&clock)) {
         Ok(session) => session,
         Err(error) => return start(error.0),
     };
-    let observed = match store.read(None) {
-        Ok(snapshot) => Observed {
-            given: snapshot.stores.clone(),
-            durable: snapshot,
-            effects: target.contract.effects.keys().map(|name| (name.clone(), Vec::new())).collect(),
-            replies: Vec::new(),
-        },
-        Err(error) => return start(error.to_string()),
+    let observed = Observed {
+        given: durable.stores.clone(),
+        durable,
+        effects: target.contract.effects.keys().map(|name| (name.clone(), Vec::new())).collect(),
+        replies: Vec::new(),
     };
     let run = CaseRun {
         target,

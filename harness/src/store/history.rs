@@ -7,7 +7,7 @@ use nack_contracts::relations::quote;
 use nack_contracts::{Map, Value};
 use rusqlite::Connection;
 
-use super::values::from_store;
+use super::sqlite::Layout;
 use super::{Change, StoreError};
 
 /// The prefix of the tables in which the harness keeps committed history.
@@ -63,21 +63,18 @@ pub(super) fn table_columns(connection: &Connection, table: &str) -> rusqlite::R
 
 /// Whether every trigger is still there: a subject that rebuilds its tables takes them away.
 fn installed(connection: &Connection, contract: &Contract) -> rusqlite::Result<bool> {
-    let mut statement =
-        connection.prepare_cached("SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger' AND name = ?1")?;
-    for store in contract.stores.keys() {
-        let there: i64 = statement.query_row([format!("{HISTORY_PREFIX}{store}_update")], |row| row.get(0))?;
-        if there == 0 {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let sql = format!(
+        "SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger' AND name GLOB '{HISTORY_PREFIX}*_update'"
+    );
+    let there: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+    Ok(there >= contract.stores.len() as i64)
 }
 
 /// Reads the history of every store, with the changes of one transaction made one.
 pub(super) fn read(
     connection: &Connection,
     contract: &Contract,
+    layout: &Layout,
     transactions: Option<&[Vec<(String, i64)>]>,
 ) -> Result<Option<IndexMap<String, Vec<Change>>>, StoreError> {
     if !installed(connection, contract)? {
@@ -85,25 +82,16 @@ pub(super) fn read(
     }
     let mut out = IndexMap::new();
     for (store, spec) in &contract.stores {
-        let present = table_columns(connection, store)?;
-        let columns: Vec<_> = spec.columns.iter().filter(|(column, _)| present.contains(column)).collect();
-        let list = |prefix: &str| {
-            columns.iter().map(|(c, _)| quote(&format!("{prefix}{c}"))).collect::<Vec<_>>().join(", ")
-        };
-        let table = format!("{HISTORY_PREFIX}{store}");
-        let sql = format!("SELECT n, {}, {} FROM {} ORDER BY n", list("old_"), list("new_"), quote(&table));
-        let mut statement = connection.prepare_cached(&sql)?;
+        let observed = &layout.stores[store];
+        let mut statement = connection.prepare(&observed.select_history)?;
         let mut rows = statement.query([])?;
         let mut changes: Vec<(i64, Change)> = Vec::new();
         while let Some(row) = rows.next()? {
-            let side = |from: usize| -> rusqlite::Result<Map> {
-                let value = |(i, (column, ty)): (usize, &(&String, &nack_contracts::model::Type))| {
-                    Ok(((*column).clone(), from_store(contract, ty, row.get_ref(from + i)?)))
-                };
-                columns.iter().enumerate().map(value).collect()
-            };
-            changes.push((row.get(0)?, Change { old: side(1)?, new: side(1 + columns.len())? }));
+            let old = observed.row(contract, spec, row, 1)?;
+            let new = observed.row(contract, spec, row, 1 + observed.columns.len())?;
+            changes.push((row.get(0)?, Change { old, new }));
         }
+        let table = format!("{HISTORY_PREFIX}{store}");
         let changes = match transactions {
             None => changes.into_iter().map(|(_, change)| change).collect(),
             Some(transactions) => collapse(changes, &table, &spec.key, transactions),

@@ -1,11 +1,13 @@
 //! What is durable: stores are made, seeded and read back by the harness, through connections of its own.
 
 mod history;
+mod seeds;
 mod sqlite;
 mod values;
 
 pub use history::HISTORY_PREFIX;
-pub use sqlite::{Sqlite, StoreError};
+pub(crate) use seeds::Seeds;
+pub use sqlite::{Layout, Sqlite, StoreError};
 pub(crate) use values::to_sql;
 
 use indexmap::IndexMap;

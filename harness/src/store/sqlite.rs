@@ -1,10 +1,9 @@
 //! SQLite as a store: a file made fresh for each case, seeded and read back through connections of the harness.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use nack_contracts::model::{Contract, Gate};
+use nack_contracts::model::{Contract, Gate, Store};
 use nack_contracts::relations::quote;
 use nack_contracts::{Map, Value};
 use rusqlite::{Connection, OpenFlags, params_from_iter};
@@ -26,20 +25,92 @@ pub enum StoreError {
     Shape(String),
 }
 
+/// What the harness observes of a subject's tables, worked out once: the columns, and the queries that read them.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub(super) stores: IndexMap<String, Observe>,
+}
+
+/// How one store is observed.
+#[derive(Clone, Debug)]
+pub(super) struct Observe {
+    pub(super) columns: Vec<String>,
+    select: String,
+    pub(super) select_history: String,
+}
+
+impl Observe {
+    fn new(store: &str, columns: Vec<String>) -> Observe {
+        let list = |prefix: &str| {
+            columns.iter().map(|column| quote(&format!("{prefix}{column}"))).collect::<Vec<_>>().join(", ")
+        };
+        let history = quote(&format!("{}{store}", history::HISTORY_PREFIX));
+        let select = format!("SELECT {} FROM {} ORDER BY rowid", list(""), quote(store));
+        let select_history = format!("SELECT n, {}, {} FROM {history} ORDER BY n", list("old_"), list("new_"));
+        Observe { columns, select, select_history }
+    }
+
+    /// The observed columns of a row, from column `from` of the query on.
+    pub(super) fn row(
+        &self,
+        contract: &Contract,
+        spec: &Store,
+        row: &rusqlite::Row<'_>,
+        from: usize,
+    ) -> rusqlite::Result<Map> {
+        let value = |(i, column): (usize, &String)| {
+            Ok((column.clone(), from_store(contract, &spec.columns[column], row.get_ref(from + i)?)))
+        };
+        self.columns.iter().enumerate().map(value).collect()
+    }
+}
+
+impl Layout {
+    /// Checks a subject's empty tables against its contract, and installs what catches their history. Columns that the
+    /// subject lacks, by its capabilities, are neither seeded nor judged.
+    ///
+    /// # Errors
+    /// A table or column that the contract observes and the subject did not make.
+    pub fn prepare(contract: &Contract, path: &Path, capabilities: &[String]) -> Result<Layout, StoreError> {
+        let connection = open(path)?;
+        let mut stores = IndexMap::new();
+        for (name, spec) in &contract.stores {
+            let has = |column: &&String| {
+                spec.needs.get(*column).is_none_or(|needs| needs.iter().all(|need| capabilities.contains(need)))
+            };
+            let columns: Vec<String> = spec.columns.keys().filter(has).cloned().collect();
+            let present = history::table_columns(&connection, name)?;
+            if present.is_empty() {
+                return Err(StoreError::Shape(format!("the subject made no table `{name}`")));
+            }
+            if let Some(missing) = columns.iter().find(|column| !present.contains(column)) {
+                return Err(StoreError::Shape(format!("the subject's table `{name}` has no column `{missing}`")));
+            }
+            stores.insert(name.clone(), Observe::new(name, columns));
+        }
+        history::install(&connection, contract)?;
+        Ok(Layout { stores })
+    }
+}
+
+fn open(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Ok(Connection::open_with_flags(path, flags)?)
+}
+
 /// The store of one case.
 #[derive(Clone, Debug)]
 pub struct Sqlite<'c> {
     contract: &'c Contract,
+    layout: &'c Layout,
     path: PathBuf,
-    /// Columns that the subject lacks are neither seeded nor judged.
-    capabilities: &'c [String],
 }
 
 impl<'c> Sqlite<'c> {
     /// The store at `path`.
     #[must_use]
-    pub fn new(contract: &'c Contract, path: PathBuf, capabilities: &'c [String]) -> Sqlite<'c> {
-        Sqlite { contract, path, capabilities }
+    pub fn new(contract: &'c Contract, layout: &'c Layout, path: PathBuf) -> Sqlite<'c> {
+        Sqlite { contract, layout, path }
     }
 
     /// Where its file is.
@@ -53,57 +124,12 @@ impl<'c> Sqlite<'c> {
         self.path = path;
     }
 
-    /// Checks the subject's empty tables against the contract and installs what catches their history.
-    ///
-    /// # Errors
-    /// A table or column that the contract observes and the subject did not make.
-    pub fn prepare(&self) -> Result<(), StoreError> {
-        let connection = self.open()?;
-        for name in self.contract.stores.keys() {
-            let present = history::table_columns(&connection, name)?;
-            if present.is_empty() {
-                return Err(StoreError::Shape(format!("the subject made no table `{name}`")));
-            }
-            if let Some(missing) = self.columns(name).find(|column| !present.contains(column)) {
-                return Err(StoreError::Shape(format!("the subject's table `{name}` has no column `{missing}`")));
-            }
-        }
-        history::install(&connection, self.contract)?;
-        Ok(())
-    }
-
-    /// Copies a prepared store here.
-    ///
-    /// # Errors
-    /// What the file system says.
-    pub fn copy_from(&self, template: &Path) -> Result<(), StoreError> {
-        fs::copy(template, &self.path)?;
-        Ok(())
-    }
-
-    fn open(&self) -> Result<Connection, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Ok(Connection::open_with_flags(&self.path, flags)?)
-    }
-
-    /// The columns of a store that this subject has.
-    fn columns(&self, store: &str) -> impl Iterator<Item = &'c String> {
-        let spec = &self.contract.stores[store];
-        let capabilities = self.capabilities;
-        spec.columns.keys().filter(move |column| {
-            spec.needs.get(*column).is_none_or(|needs| needs.iter().all(|need| capabilities.contains(need)))
-        })
-    }
-
     /// Inserts the given rows.
     ///
     /// # Errors
     /// What SQLite says, above all a constraint.
     pub fn seed(&self, given: &IndexMap<String, Vec<Map>>) -> Result<(), StoreError> {
-        if given.values().all(Vec::is_empty) {
-            return Ok(());
-        }
-        let mut connection = self.open()?;
+        let mut connection = open(&self.path)?;
         let transaction = connection.transaction()?;
         for (store, rows) in given {
             for row in rows {
@@ -116,7 +142,8 @@ impl<'c> Sqlite<'c> {
 
     fn insert(&self, connection: &Connection, store: &str, row: &Map) -> Result<(), StoreError> {
         let spec = &self.contract.stores[store];
-        let columns: Vec<&String> = self.columns(store).filter(|column| row.contains_key(*column)).collect();
+        let observed = self.layout.stores[store].columns.iter();
+        let columns: Vec<&String> = observed.filter(|column| row.contains_key(*column)).collect();
         let names: Vec<String> = columns.iter().map(|column| quote(column)).collect();
         let marks: Vec<String> = (1..=columns.len()).map(|i| format!("?{i}")).collect();
         let sql = format!("INSERT INTO {} ({}) VALUES ({})", quote(store), names.join(", "), marks.join(", "));
@@ -130,24 +157,19 @@ impl<'c> Sqlite<'c> {
     /// # Errors
     /// What SQLite says.
     pub fn read(&self, transactions: Option<&[Vec<(String, i64)>]>) -> Result<Snapshot, StoreError> {
-        let connection = self.open()?;
+        let connection = open(&self.path)?;
         let mut stores = IndexMap::new();
         for (name, spec) in &self.contract.stores {
-            let columns: Vec<&String> = self.columns(name).collect();
-            let list: Vec<String> = columns.iter().map(|column| quote(column)).collect();
-            let sql = format!("SELECT {} FROM {} ORDER BY rowid", list.join(", "), quote(name));
-            let mut statement = connection.prepare(&sql)?;
+            let observed = &self.layout.stores[name];
+            let mut statement = connection.prepare(&observed.select)?;
             let mut rows = statement.query([])?;
             let mut out = Vec::new();
             while let Some(row) = rows.next()? {
-                let value = |(i, column): (usize, &&String)| {
-                    Ok(((*column).clone(), from_store(self.contract, &spec.columns[*column], row.get_ref(i)?)))
-                };
-                out.push(columns.iter().enumerate().map(value).collect::<rusqlite::Result<Map>>()?);
+                out.push(observed.row(self.contract, spec, row, 0)?);
             }
             stores.insert(name.clone(), out);
         }
-        let history = history::read(&connection, self.contract, transactions)?;
+        let history = history::read(&connection, self.contract, self.layout, transactions)?;
         Ok(Snapshot { stores, history })
     }
 
@@ -157,7 +179,7 @@ impl<'c> Sqlite<'c> {
     /// # Errors
     /// What SQLite says while the catalogue is read.
     pub fn gate(&self, gate: &Gate, rows: &[Map]) -> Result<Option<String>, StoreError> {
-        let connection = self.open()?;
+        let connection = open(&self.path)?;
         if !unique_index(&connection, &gate.store, &gate.unique)? {
             let columns = gate.unique.join(", ");
             return Ok(Some(format!("no full unique index on {}({columns}) is in the catalogue", gate.store)));
