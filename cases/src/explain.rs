@@ -3,7 +3,9 @@
 use nack_contracts::model::Contract;
 use nack_contracts::{Map, Value};
 
-use crate::case::{Action, Answer, Answers, At, Call, Case, Expected, FaultKind, Matcher, RowPattern, Rows, Step, ValueType};
+use crate::case::{
+    Action, Answer, Answers, At, Call, Case, Expected, FaultKind, Matcher, RowPattern, Rows, Step, ValueType,
+};
 
 /// The row of a decision table in words: `asked = inflight, result = accepted → next = sent`.
 #[must_use]
@@ -117,7 +119,8 @@ fn answers_words(answers: &Answers) -> String {
     match answers {
         Answers::InOrder(list) => format!("does {}", list.iter().map(answer_words).collect::<Vec<_>>().join(", then ")),
         Answers::ById { ids, otherwise } => {
-            let mut out: Vec<String> = ids.iter().map(|(id, answer)| format!("{} for {id}", answer_words(answer))).collect();
+            let mut out: Vec<String> =
+                ids.iter().map(|(id, answer)| format!("{} for {id}", answer_words(answer))).collect();
             out.extend(otherwise.iter().map(|answer| format!("{} otherwise", answer_words(answer))));
             format!("does {}", out.join(", "))
         }
@@ -168,7 +171,8 @@ fn patterns(rows: &[RowPattern]) -> String {
         .iter()
         .take(4)
         .map(|row| {
-            let fields: Vec<String> = row.iter().map(|(column, m)| format!("{column} = {}", matcher_words(m))).collect();
+            let fields: Vec<String> =
+                row.iter().map(|(column, m)| format!("{column} = {}", matcher_words(m))).collect();
             format!("({})", fields.join(", "))
         })
         .collect();

@@ -98,7 +98,8 @@ fn undefended(contract: &Contract, cases: &[Case], findings: &mut Vec<Finding>) 
         }
     }
     let by: HashSet<&CheckName> = contract.mutants.iter().flat_map(|m| m.by.iter().map(|check| &check.item)).collect();
-    let rules = contract.invariants.iter().map(|i| (CheckName::Invariant(i.name.clone()), &i.span, "invariant", &i.name));
+    let rules =
+        contract.invariants.iter().map(|i| (CheckName::Invariant(i.name.clone()), &i.span, "invariant", &i.name));
     let gates = contract.gates.iter().map(|g| (CheckName::Gate(g.name.clone()), &g.span, "gate", &g.name));
     for (check, span, kind, name) in rules.chain(gates) {
         if !by.contains(&check) {
@@ -121,7 +122,12 @@ fn undefended(contract: &Contract, cases: &[Case], findings: &mut Vec<Finding>) 
                 }
                 (true, Some(excuse)) => {
                     let message = format!("`{}` is said to be undefended, and a mutant defends it", row.id);
-                    findings.push(Finding::error("table/undefended", format!("table.{name}"), excuse.span.clone(), message));
+                    findings.push(Finding::error(
+                        "table/undefended",
+                        format!("table.{name}"),
+                        excuse.span.clone(),
+                        message,
+                    ));
                 }
                 _ => {}
             }

@@ -76,8 +76,9 @@ impl Lock {
         let broken = |span, message: String| {
             Finding::error("lock/broken", LOCK_FILE, span, message).help("write it anew with `nack freeze`")
         };
-        let lock: Lock = toml::from_str(&source.text)
-            .map_err(|error| broken(error.span().unwrap_or(0..0), format!("this is no lock file: {}", error.message())))?;
+        let lock: Lock = toml::from_str(&source.text).map_err(|error| {
+            broken(error.span().unwrap_or(0..0), format!("this is no lock file: {}", error.message()))
+        })?;
         if lock.format == 1 { Ok(lock) } else { Err(broken(0..0, format!("lock format {} is unknown", lock.format))) }
     }
 
@@ -106,7 +107,12 @@ impl Lock {
                 None => Finding::error("lock/missing", at, span, format!("`{}` is not frozen", contract.name))
                     .help("freeze it with `nack freeze` in a reviewed change"),
                 Some(frozen) if frozen.sha256 != digest(contract) => {
-                    let message = format!("`{}` is not what was frozen: its digest is {}, the lock says {}", contract.name, &digest(contract)[..12], frozen.sha256.get(..12).unwrap_or("nothing"));
+                    let message = format!(
+                        "`{}` is not what was frozen: its digest is {}, the lock says {}",
+                        contract.name,
+                        &digest(contract)[..12],
+                        frozen.sha256.get(..12).unwrap_or("nothing")
+                    );
                     Finding::error("lock/drift", at, span, message)
                         .help("if the change is meant, raise `version` and run `nack freeze`; `nack diff` says what it weakens")
                 }

@@ -2,12 +2,13 @@
 
 pub mod adapter;
 pub mod clock;
+pub mod conformance;
 
 pub mod inprocess;
 mod judge;
 pub mod prove;
-pub mod run;
 pub mod report;
+pub mod run;
 mod scratch;
 pub mod session;
 pub mod store;

@@ -69,11 +69,17 @@ fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
     }
     let ran = |adapter: &str| targets.iter().any(|target| target.adapter.kind() == adapter);
     if ran("in-process") {
-        out.push("in-process kills are kills by copy: the store is judged as it was at that moment, but no process died".to_owned());
+        out.push(
+            "in-process kills are kills by copy: the store is judged as it was at that moment, but no process died"
+                .to_owned(),
+        );
     }
     out.push("loss of power is not tried: a missing fsync would not be seen".to_owned());
     let mut seen = Vec::new();
-    for target in targets.iter().filter(|target| cases.iter().any(|case| case.name.starts_with(&format!("{}/", target.contract.name)))) {
+    for target in targets
+        .iter()
+        .filter(|target| cases.iter().any(|case| case.name.starts_with(&format!("{}/", target.contract.name))))
+    {
         for limit in &target.contract.limits {
             let line = format!("{}: {limit}", target.contract.name);
             if !seen.contains(&line) {

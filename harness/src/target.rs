@@ -145,7 +145,8 @@ fn capabilities(subject: &str, contract: &Contract, adapter: &dyn Adapter) -> Re
             Some(_) => {}
             None => {
                 let known = suggest(name, own().map(String::as_str));
-                let message = format!("it declares the capability `{name}`, which {} does not know; {known}", contract.name);
+                let message =
+                    format!("it declares the capability `{name}`, which {} does not know; {known}", contract.name);
                 return Err(wrong(message));
             }
         }
@@ -155,7 +156,8 @@ fn capabilities(subject: &str, contract: &Contract, adapter: &dyn Adapter) -> Re
     for point in &hello.checkpoints {
         if !known.contains(&point.as_str()) {
             let known = suggest(point, known.iter().copied());
-            let message = format!("it declares the checkpoint `{point}`, which {} does not know; {known}", contract.name);
+            let message =
+                format!("it declares the checkpoint `{point}`, which {} does not know; {known}", contract.name);
             return Err(wrong(message));
         }
     }

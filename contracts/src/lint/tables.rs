@@ -116,13 +116,23 @@ impl View<'_> {
         for index in &idle {
             let row = &self.table.rows[*index];
             let message = format!("`{}` can never fire: one of its cells is empty", row.id);
-            findings.push(Finding::error("table/unreachable", format!("{}.{}", self.at, row.id), row.span.clone(), message));
+            findings.push(Finding::error(
+                "table/unreachable",
+                format!("{}.{}", self.at, row.id),
+                row.span.clone(),
+                message,
+            ));
         }
         let repeated = covered(rows, Limit::default().work);
         for index in repeated.rows.into_iter().filter(|index| !idle.contains(index)) {
             let row = &self.table.rows[index];
             let message = format!("`{}` is there for nothing: the other rows cover all of it", row.id);
-            findings.push(Finding::error("table/unreachable", format!("{}.{}", self.at, row.id), row.span.clone(), message));
+            findings.push(Finding::error(
+                "table/unreachable",
+                format!("{}.{}", self.at, row.id),
+                row.span.clone(),
+                message,
+            ));
         }
     }
 
@@ -169,7 +179,8 @@ impl View<'_> {
                 let domain = &self.contract.domains[column];
                 let Some(other) = domain.otherwise.filter(|other| cell.classes.contains(other)) else { continue };
                 let class = &domain.classes[other].name;
-                let message = format!("`{}` reaches success from `{column}` = `{class}`, which is any value not named", row.id);
+                let message =
+                    format!("`{}` reaches success from `{column}` = `{class}`, which is any value not named", row.id);
                 findings.push(
                     Finding::error("table/open-success", format!("{}.{}", self.at, row.id), cell.span.clone(), message)
                         .help("an unknown value must fail closed: name the values that may succeed"),

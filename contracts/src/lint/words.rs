@@ -77,7 +77,8 @@ fn unused_outputs(contract: &Contract, findings: &mut Vec<Finding>) {
                 continue;
             }
             let message = format!("no row of any table gives `{name}` = `{}`", class.name);
-            let finding = Finding::error("domain/output-unused", format!("domain.{name}"), domain.span.clone(), message);
+            let finding =
+                Finding::error("domain/output-unused", format!("domain.{name}"), domain.span.clone(), message);
             findings.push(finding.advice());
         }
     }
@@ -111,7 +112,12 @@ fn unused_capabilities(contract: &Contract, findings: &mut Vec<Finding>) {
     }
     for (name, capability) in contract.capabilities.iter().filter(|(name, _)| !used.contains(name.as_str())) {
         let message = format!("nothing needs the capability `{name}`");
-        findings.push(Finding::error("capability/unused", format!("capability.{name}"), capability.span.clone(), message));
+        findings.push(Finding::error(
+            "capability/unused",
+            format!("capability.{name}"),
+            capability.span.clone(),
+            message,
+        ));
     }
 }
 

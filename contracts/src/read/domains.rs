@@ -62,8 +62,13 @@ impl Reader<'_> {
             return None;
         }
         let section = Section::of(&self.at, &field.value, findings)?;
-        let mut domain =
-            Domain { name: name.to_owned(), classes: Vec::new(), otherwise: None, like: false, span: field.key.clone() };
+        let mut domain = Domain {
+            name: name.to_owned(),
+            classes: Vec::new(),
+            otherwise: None,
+            like: false,
+            span: field.key.clone(),
+        };
         if let Some(like) = section.text("like", findings) {
             let node = section.node("like")?;
             let known = self.fields.keys().map(String::as_str);

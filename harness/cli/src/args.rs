@@ -120,7 +120,9 @@ pub(crate) struct Common {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  nack run\n  nack run outbox/crash order-consumer\n  nack run --report junit=nack.xml --report md=nack.md")]
+#[command(
+    after_help = "Examples:\n  nack run\n  nack run outbox/crash order-consumer\n  nack run --report junit=nack.xml --report md=nack.md"
+)]
 pub(crate) struct RunArgs {
     /// Names of cases, or how they begin (up to a `/`).
     pub(crate) prefixes: Vec<String>,
@@ -135,6 +137,9 @@ pub(crate) struct RunArgs {
     /// Stop at the first failure.
     #[arg(long)]
     pub(crate) fail_fast: bool,
+    /// Judge a named defect of the shipped reference instead of the reference itself, to see the gate say no.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) defect: Option<String>,
     /// Cases below these prefixes, or that need these capabilities, must be covered (`all`: every case).
     #[arg(long, value_name = "PREFIX|CAPABILITY", value_delimiter = ',')]
     pub(crate) require: Vec<String>,
@@ -157,7 +162,7 @@ pub(crate) struct ReplayArgs {
     /// Keep the case's folder here.
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-    /// Run this defect of the shipped reference instead of the reference itself.
+    /// Judge a named defect of the shipped reference instead of the reference itself.
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
 }

@@ -71,7 +71,9 @@ pub(crate) fn of_folder(folder: &Path) -> Result<Vec<Source>, Trouble> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder).map_err(broken)? {
         let path = entry.map_err(broken)?.path();
-        if path.extension().is_some_and(|ext| ext == "toml") && path.file_name().is_some_and(|name| name != "Cargo.toml") {
+        if path.extension().is_some_and(|ext| ext == "toml")
+            && path.file_name().is_some_and(|name| name != "Cargo.toml")
+        {
             paths.push(path);
         }
     }
@@ -84,7 +86,8 @@ pub(crate) fn of_folder(folder: &Path) -> Result<Vec<Source>, Trouble> {
 
 fn of_revision(revision: &str, folder: &str) -> Result<Vec<Source>, Trouble> {
     let git = |args: &[&str]| -> Result<String, Trouble> {
-        let output = Command::new("git").args(args).output().map_err(|error| Trouble::Start(format!("git: {error}")))?;
+        let output =
+            Command::new("git").args(args).output().map_err(|error| Trouble::Start(format!("git: {error}")))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(Trouble::Usage(format!("git {}: {}", args.join(" "), said.trim())));

@@ -77,7 +77,9 @@ fn words(contract: &Contract, case: &Case) -> String {
     if let Some(name) = &case.gate {
         let unique = contract.gates.iter().find(|gate| gate.name == *name);
         let columns = unique.map_or(String::new(), |gate| format!("{}({})", gate.store, gate.unique.join(", ")));
-        out.push_str(&format!("\n  a full unique index on {columns} is in the catalogue, and a duplicate is refused\n"));
+        out.push_str(&format!(
+            "\n  a full unique index on {columns} is in the catalogue, and a duplicate is refused\n"
+        ));
     }
     if !case.samples.is_empty() {
         let samples: Vec<String> = case.samples.iter().map(|(column, label)| format!("{column} = {label}")).collect();
@@ -112,7 +114,8 @@ pub(crate) fn cases_of(contract: &Contract) -> Result<Vec<Case>, Trouble> {
 pub(crate) fn nothing<'a>(prefixes: &[String], names: impl Iterator<Item = &'a str>) -> Trouble {
     let names: Vec<&str> = names.collect();
     let wanted = prefixes.first().map_or("", String::as_str);
-    let mut heads: Vec<&str> = names.iter().flat_map(|name| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
+    let mut heads: Vec<&str> =
+        names.iter().flat_map(|name| name.match_indices('/').map(|(at, _)| &name[..at])).collect();
     heads.sort_unstable();
     heads.dedup();
     let known = nack_contracts::suggest(wanted, heads.iter().copied().chain(names.iter().copied()));

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let shard = args.shard.as_deref().map(parse_shard).transpose()?;
     let scratch = make_scratch()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let targets = shipped::targets(&contracts, &args.common, None, scratch.path())?;
+    let targets = shipped::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
     let wanted = |name: &str| {
         (args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix)))
             && shard.is_none_or(|(k, n)| stable_hash(name) % n == k)
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
         let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
         return Err(nothing(&args.prefixes, names));
     }
-    let mut options = options(&args.common)?;
+    let mut options = options(&args.common, args.defect.as_deref())?;
     options.fail_fast = args.fail_fast;
     options.keep.clone_from(&args.keep);
     let began = Instant::now();
@@ -51,7 +51,7 @@ pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
     let scratch = make_scratch()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
     shipped::known_subject(&args.common)?;
-    let options = options(&args.common)?;
+    let options = options(&args.common, None)?;
     let wanted = |name: &str| args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix));
     let began = Instant::now();
     let proved = nack::prove::prove(&contracts, &shipped::adapter, &wanted, scratch.path(), &options);
@@ -72,7 +72,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
     let scratch = make_scratch()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
     let mut targets = shipped::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
-    let mut options = options(&args.common)?;
+    let mut options = options(&args.common, args.defect.as_deref())?;
     options.keep.clone_from(&args.keep);
     let path = Path::new(&args.case);
     let selection = if path.is_file() {
@@ -92,7 +92,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
 fn adopt(targets: &mut [Target], stored: Stored, file: &str) -> Result<(usize, usize), Trouble> {
     let home = targets.iter().position(|target| target.contract.name == stored.case.contract);
     let Some(home) = home else {
-        return Err(Trouble::Usage(format!("{file}: its contract `{}` is not loaded; name it with --contracts", stored.case.contract)));
+        return Err(Trouble::Usage(format!(
+            "{file}: its contract `{}` is not loaded; name it with --contracts",
+            stored.case.contract
+        )));
     };
     let target = &mut targets[home];
     if target.digest != stored.digest {
@@ -144,12 +147,12 @@ fn select(targets: &[Target], wanted: &dyn Fn(&str) -> bool) -> Vec<(usize, usiz
 
 fn is_required(require: &[String], case: &CaseReport, targets: &[Target]) -> bool {
     let needs = || targets.iter().flat_map(|target| &target.cases).filter(|known| known.name == case.name);
-    require.iter().any(|wanted| {
-        wanted == "all" || below(&case.name, wanted) || needs().any(|known| known.needs.contains(wanted))
-    })
+    require
+        .iter()
+        .any(|wanted| wanted == "all" || below(&case.name, wanted) || needs().any(|known| known.needs.contains(wanted)))
 }
 
-fn options(common: &Common) -> Result<Options, Trouble> {
+fn options(common: &Common, defect: Option<&str>) -> Result<Options, Trouble> {
     let scale = common.deadline_scale;
     if !(scale.is_finite() && scale > 0.0 && scale <= 1000.0) {
         return Err(Trouble::Usage(format!("--deadline-scale {scale}: give a number above 0, up to 1000")));
@@ -163,6 +166,9 @@ fn options(common: &Common) -> Result<Options, Trouble> {
     }
     if let Some(folder) = &common.source.contracts {
         options.replay_flags = format!(" --contracts {folder}");
+    }
+    if let Some(defect) = defect {
+        options.replay_flags.push_str(&format!(" --defect {defect}"));
     }
     watch_interrupts(&options.cancel)?;
     Ok(options)
@@ -193,7 +199,8 @@ fn make_scratch() -> Result<tempfile::TempDir, Trouble> {
 pub(crate) fn load_trouble(error: LoadError, contracts: &[Arc<nack_contracts::Contract>]) -> Trouble {
     match error {
         LoadError::Contract(name, findings) => {
-            let source = contracts.iter().find(|c| c.name == name).map(|c| Arc::new(c.source.clone())).unwrap_or_default();
+            let source =
+                contracts.iter().find(|c| c.name == name).map(|c| Arc::new(c.source.clone())).unwrap_or_default();
             let locate = |finding| Located { source: Arc::clone(&source), finding };
             Trouble::Findings(findings.into_iter().map(locate).collect())
         }

@@ -36,7 +36,9 @@ impl<'c> Evidence<'c> {
             let sql = format!("INSERT INTO {} VALUES ({})", quote(&relation.name), marks.join(", "));
             let mut insert = transaction.prepare_cached(&sql)?;
             for row in rows {
-                insert.execute(params_from_iter(relation.columns.iter().map(|column| cell(&relation.name, column, &row))))?;
+                insert.execute(params_from_iter(
+                    relation.columns.iter().map(|column| cell(&relation.name, column, &row)),
+                ))?;
             }
         }
         transaction.commit()

@@ -40,7 +40,8 @@ pub(super) fn judge(
             if !wanted(&name) && !mutant.killed_by.iter().any(|entry| wanted(&entry.item)) {
                 continue;
             }
-            let cases: BTreeSet<usize> = mutant.killed_by.iter().flat_map(|entry| given(reference, &entry.item)).collect();
+            let cases: BTreeSet<usize> =
+                mutant.killed_by.iter().flat_map(|entry| given(reference, &entry.item)).collect();
             let missing = mutant.needs.iter().find(|need| !reference.capabilities.contains(need));
             let adapter = match missing {
                 None if !cases.is_empty() => programs(&reference.contract.name, Some(&mutant.name)),
@@ -50,7 +51,12 @@ pub(super) fn judge(
             if let Some(adapter) = adapter {
                 target = Some(targets.len());
                 selection.extend(cases.iter().map(|case| (targets.len(), *case)));
-                targets.push(Target::load(&format!("mutant {}", mutant.name), Arc::clone(&reference.contract), adapter, scratch)?);
+                targets.push(Target::load(
+                    &format!("mutant {}", mutant.name),
+                    Arc::clone(&reference.contract),
+                    adapter,
+                    scratch,
+                )?);
             }
             plans.push(Plan { home, mutant, name, target, missing: missing.cloned() });
         }
@@ -106,9 +112,13 @@ impl Plan<'_> {
                 kills.push(kill);
                 continue;
             }
-            let passed = cases.iter().map(|case| reference.cases[*case].name.as_str()).filter(|name| healthy.contains(*name));
-            let reports: Vec<&CaseReport> =
-                self.target.into_iter().flat_map(|target| passed.clone().filter_map(move |name| found.get(&(target, name)).copied())).collect();
+            let passed =
+                cases.iter().map(|case| reference.cases[*case].name.as_str()).filter(|name| healthy.contains(*name));
+            let reports: Vec<&CaseReport> = self
+                .target
+                .into_iter()
+                .flat_map(|target| passed.clone().filter_map(move |name| found.get(&(target, name)).copied()))
+                .collect();
             kill.killed_by = reports.iter().find(|report| kills_by(report, &by)).map(|report| report.name.clone());
             let killed = kill.killed_by.is_some();
             if !killed {
@@ -119,7 +129,10 @@ impl Plan<'_> {
         }
         let because = (fate == Fate::NotCovered).then(|| Because {
             kind: BecauseKind::Capability,
-            detail: self.missing.clone().unwrap_or_else(|| "no case that must kill it can be given to the reference".to_owned()),
+            detail: self
+                .missing
+                .clone()
+                .unwrap_or_else(|| "no case that must kill it can be given to the reference".to_owned()),
         });
         let contract = &reference.contract;
         MutantReport {

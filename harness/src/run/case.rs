@@ -157,7 +157,8 @@ impl CaseRun<'_> {
                 Step::Release { worker, reply } => self.release(worker, reply.as_ref()),
                 Step::Advance { seconds, worker } => {
                     self.clock.advance(*seconds, worker.as_deref());
-                    let whose = worker.as_ref().map_or("the clock".to_owned(), |worker| format!("the clock of {worker}"));
+                    let whose =
+                        worker.as_ref().map_or("the clock".to_owned(), |worker| format!("the clock of {worker}"));
                     self.note("harness", format!("{whose} moves {seconds} s"));
                 }
                 Step::Reconnect => self.reconnect(),
@@ -329,18 +330,26 @@ impl CaseRun<'_> {
         for invariant in &contract.invariants {
             let name = CheckName::Invariant(invariant.name.clone());
             let missing = self.target.check_not_covered(&name).or_else(|| {
-                let lost = self.observed.durable.history.is_none() && invariant.needs.iter().any(|need| need == "history");
+                let lost =
+                    self.observed.durable.history.is_none() && invariant.needs.iter().any(|need| need == "history");
                 lost.then(|| "history: the triggers that catch it are gone".to_owned())
             });
             if let Some(missing) = missing {
                 let words = format!("not covered: {missing}");
-                self.push(Check { name: name.to_string(), held: None, words, expected: String::new(), observed: String::new() });
+                self.push(Check {
+                    name: name.to_string(),
+                    held: None,
+                    words,
+                    expected: String::new(),
+                    observed: String::new(),
+                });
                 continue;
             }
             match self.evidence.violations(invariant) {
                 Ok(rows) if rows.is_empty() => self.check(&name, None),
                 Ok(rows) => {
-                    let rows: Vec<String> = rows.into_iter().map(|row| nack_contracts::Value::Map(row).to_string()).collect();
+                    let rows: Vec<String> =
+                        rows.into_iter().map(|row| nack_contracts::Value::Map(row).to_string()).collect();
                     self.check(
                         &name,
                         Some(Miss {

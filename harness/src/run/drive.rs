@@ -88,7 +88,8 @@ impl CaseRun<'_> {
             return true;
         }
         // A lock is worth another try only if something has happened since.
-        let moved = |run: &Self, worker: &str| matches!(run.tasks[worker].state, State::Blocked(since) if since < run.events);
+        let moved =
+            |run: &Self, worker: &str| matches!(run.tasks[worker].state, State::Blocked(since) if since < run.events);
         let retry = blocked.iter().find(|worker| moved(self, worker)).cloned();
         match retry {
             Some(worker) => self.set(&worker, State::Ready(Directive::Continue)),
@@ -177,14 +178,17 @@ impl CaseRun<'_> {
     /// An effect is counted when it is asked for: its request was read whole.
     fn effect(&mut self, worker: &str, name: &str, columns: Map) {
         let Some(spec) = self.contract.effects.get(name) else {
-            self.broken.get_or_insert_with(|| format!("worker {worker} used the effect {name}, which the contract does not have"));
+            self.broken.get_or_insert_with(|| {
+                format!("worker {worker} used the effect {name}, which the contract does not have")
+            });
             self.set(worker, State::Ready(Directive::Answer(plain_error())));
             return;
         };
         let shown = Value::Map(columns.clone());
         let answer = self.tasks.get_mut(worker).and_then(|task| task.answer(name, columns.get(&spec.id)));
         let rows = self.observed.effects.entry(name.to_owned()).or_default();
-        let mut row = Map::from([("n".to_owned(), Value::Int(rows.len() as i64 + 1)), ("worker".to_owned(), worker.into())]);
+        let mut row =
+            Map::from([("n".to_owned(), Value::Int(rows.len() as i64 + 1)), ("worker".to_owned(), worker.into())]);
         row.extend(columns);
         let of = |text: Option<&String>| text.map_or(Value::Null, |text| text.as_str().into());
         row.insert("answer".to_owned(), of(answer.as_ref().map(|answer| &answer.class)));
@@ -197,7 +201,8 @@ impl CaseRun<'_> {
             }
             None => {
                 self.note(name, format!("{worker} asks {shown}; no answer is scripted for this use"));
-                self.unscripted.get_or_insert_with(|| format!("{worker} used {name} once more than the case has answers for"));
+                self.unscripted
+                    .get_or_insert_with(|| format!("{worker} used {name} once more than the case has answers for"));
                 self.set(worker, State::Ready(Directive::Answer(plain_error())));
             }
         }
@@ -239,7 +244,9 @@ fn plain_error() -> Action {
 fn slug(point: &Point) -> String {
     let words = match point {
         Point::Checkpoint(name) => name.clone(),
-        Point::Statement(sql) => sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').take(2).collect::<Vec<_>>().join("-"),
+        Point::Statement(sql) => {
+            sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').take(2).collect::<Vec<_>>().join("-")
+        }
         Point::BeforeEffect(name) => format!("before-{name}"),
         Point::AfterEffect(name) => format!("after-{name}"),
     };

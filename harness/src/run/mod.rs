@@ -126,7 +126,8 @@ fn run_case(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path
         }
     };
     report.elapsed_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    if let Some(keep) = options.keep.as_ref().filter(|_| matches!(report.verdict, Verdict::Fail | Verdict::Inconclusive))
+    if let Some(keep) =
+        options.keep.as_ref().filter(|_| matches!(report.verdict, Verdict::Fail | Verdict::Inconclusive))
         && let Err(error) = keep_folder(folder, keep, &case.name)
     {
         report.notes.push(format!("its folder could not be kept: {error}"));
@@ -143,16 +144,13 @@ fn everywhere(
     folder: &Path,
     options: &Options,
 ) -> (Ran, Option<u32>) {
-    let how = How {
-        seed: options.seed ^ stable_hash(&case.name),
-        patience: PATIENCE.mul_f64(options.deadline_scale),
-    };
+    let how = How { seed: options.seed ^ stable_hash(&case.name), patience: PATIENCE.mul_f64(options.deadline_scale) };
     let start = |error: std::io::Error| Ran {
         trouble: Some(nack_reports::Because { kind: BecauseKind::Start, detail: error.to_string() }),
         ..Ran::default()
     };
     let once = |case: &Case, n: u32| {
-        let folder = folder.join(format!("run-{n}"));
+        let folder = if n == 0 { folder.to_owned() } else { folder.join(format!("point-{n}")) };
         let stored = Stored {
             format: 1,
             digest: target.digest.clone(),
@@ -178,7 +176,7 @@ fn everywhere(
         if ended || ran.failed() || ran.trouble.is_some() || options.cancel.load(Ordering::Relaxed) {
             return (ran, Some(if ended { n - 1 } else { n }));
         }
-        let _ = fs::remove_dir_all(folder.join(format!("run-{n}")));
+        let _ = fs::remove_dir_all(folder.join(format!("point-{n}")));
     }
     let detail = format!("the fault still strikes after {MOST_POINTS} points");
     let trouble = Some(nack_reports::Because { kind: BecauseKind::Silence, detail });
@@ -190,12 +188,14 @@ fn has_star(case: &Case) -> bool {
 }
 
 pub(crate) fn faults(case: &Case) -> impl Iterator<Item = &nack_cases::Fault> {
-    case.steps.iter().flat_map(|step| match step {
-        Step::Call(call) => std::slice::from_ref(call),
-        Step::Parallel { calls, .. } => calls.as_slice(),
-        _ => &[],
-    })
-    .filter_map(|call: &Call| call.fault.as_ref())
+    case.steps
+        .iter()
+        .flat_map(|step| match step {
+            Step::Call(call) => std::slice::from_ref(call),
+            Step::Parallel { calls, .. } => calls.as_slice(),
+            _ => &[],
+        })
+        .filter_map(|call: &Call| call.fault.as_ref())
 }
 
 /// The case with its faults at `*` set to the n-th point.

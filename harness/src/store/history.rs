@@ -19,7 +19,8 @@ pub(super) fn install(connection: &Connection, contract: &Contract) -> rusqlite:
         let columns = table_columns(connection, store)?;
         let (table, history) = (quote(store), quote(&format!("{HISTORY_PREFIX}{store}")));
         let replaced = quote(&format!("nack_replaced_{store}"));
-        let prefixed = |prefix: &str| columns.iter().map(|c| quote(&format!("{prefix}{c}"))).collect::<Vec<_>>().join(", ");
+        let prefixed =
+            |prefix: &str| columns.iter().map(|c| quote(&format!("{prefix}{c}"))).collect::<Vec<_>>().join(", ");
         let of = |row: &str| columns.iter().map(|c| format!("{row}.{}", quote(c))).collect::<Vec<_>>().join(", ");
         let (old, new) = (prefixed("old_"), prefixed("new_"));
         connection.execute_batch(&format!(
@@ -63,9 +64,8 @@ pub(super) fn table_columns(connection: &Connection, table: &str) -> rusqlite::R
 
 /// Whether every trigger is still there: a subject that rebuilds its tables takes them away.
 fn installed(connection: &Connection, contract: &Contract) -> rusqlite::Result<bool> {
-    let sql = format!(
-        "SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger' AND name GLOB '{HISTORY_PREFIX}*_update'"
-    );
+    let sql =
+        format!("SELECT COUNT(*) FROM sqlite_master WHERE type = 'trigger' AND name GLOB '{HISTORY_PREFIX}*_update'");
     let there: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
     Ok(there >= contract.stores.len() as i64)
 }

@@ -194,7 +194,9 @@ impl<'c> Sqlite<'c> {
             }
         }
         match self.insert(&connection, &gate.store, last) {
-            Err(StoreError::Sql(error)) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
+            Err(StoreError::Sql(error))
+                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) =>
+            {
                 Ok(None)
             }
             Err(error) => Ok(Some(format!("the last row was refused for another reason: {error}"))),

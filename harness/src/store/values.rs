@@ -1,8 +1,8 @@
 //! Values across the border of a store: the contract's times are seconds from the start of the case and its booleans
 //! are true and false; a store holds epoch seconds, and 0 and 1.
 
-use nack_contracts::model::{Base, Contract, Type};
 use nack_contracts::Value;
+use nack_contracts::model::{Base, Contract, Type};
 use rusqlite::types::{Value as Sql, ValueRef};
 
 use crate::clock::EPOCH;
@@ -46,7 +46,11 @@ pub(super) fn from_store(contract: &Contract, ty: &Type, value: ValueRef<'_>) ->
         (Value::Int(int @ (0 | 1)), Base::Domain(domain)) => {
             let domain = &contract.domains[domain];
             let as_bool = Value::Bool(int == 1);
-            if domain.find(&as_bool).is_some() && domain.find(&Value::Int(int)).is_none() { as_bool } else { Value::Int(int) }
+            if domain.find(&as_bool).is_some() && domain.find(&Value::Int(int)).is_none() {
+                as_bool
+            } else {
+                Value::Int(int)
+            }
         }
         (value, _) => value,
     }

@@ -44,7 +44,8 @@ pub(super) fn targets(
     }
     if targets.is_empty() {
         let names: Vec<&str> = contracts.iter().map(|contract| contract.name.as_str()).collect();
-        let what = defect.map_or("no reference".to_owned(), |defect| format!("no reference with the defect `{defect}`"));
+        let what =
+            defect.map_or("no reference".to_owned(), |defect| format!("no reference with the defect `{defect}`"));
         return Err(Trouble::Usage(format!("{what} ships for {}", names.join(", "))));
     }
     Ok(targets)

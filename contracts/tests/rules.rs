@@ -1,0 +1,146 @@
+//! Every lint rule, by its stable id: one small change to a clean contract, and the finding it must give.
+
+use indexmap::IndexMap;
+use nack_contracts::lint::{apply_accepts, lint};
+use nack_contracts::{Contract, Finding, Source};
+use rstest::rstest;
+
+const CLEAN: &str = r#"
+format = 1
+name   = "door"
+title  = "The door opens for one word"
+owner  = "the doorman"
+banned = ["ok"]
+[capability]
+keyed = "the door has a key"
+[param]
+tries = 3
+[store.visits]
+columns = { word = "text", at = "time?" }
+default = { at = 0 }
+[effect.bell]
+id      = "word"
+columns = { word = "text" }
+answers = ["rung"]
+[call.knock]
+args    = { word = "text", times = "int" }
+default = { times = 1 }
+reply   = "door"
+effects = ["bell"]
+checkpoints = ["inside"]
+[domain.rung]
+values = ["rung"]
+[domain.door]
+values = ["open", "shut"]
+[domain.word]
+values = ["please"]
+other  = { upper = "PLEASE", nothing = "" }
+[domain.times]
+ranges = { few = "1..=$tries", many = "4.." }
+[table.knock]
+inputs  = ["word", "times"]
+outputs = ["door"]
+success = { door = ["open"] }
+needs   = { many = ["keyed"] }
+rows = [
+  ["polite", "please", "few", "open"],
+  ["many",   "please", "many", "shut"],
+  ["other",  "other",  "*",    "shut"],
+]
+[[scenario]]
+name  = "knock"
+why   = "Only the one word opens the door."
+bind  = ["knock"]
+steps = [{ call = "knock", args = { word = "$word", times = "$times" }, reply = "$door" }, { expect = { visits = 0, bell = 0 } }]
+[[invariant]]
+name = "no-blank"
+why  = "A visit has a word."
+sql  = "SELECT word FROM visits WHERE word = ''"
+"#;
+
+fn findings(text: &str) -> Vec<Finding> {
+    match Contract::read(Source::new("door.toml", text), &IndexMap::new()) {
+        Ok(contract) => apply_accepts(&contract, lint(&contract)),
+        Err(findings) => findings,
+    }
+}
+
+#[test]
+fn the_clean_contract_is_clean() {
+    assert_eq!(findings(CLEAN), []);
+}
+
+#[rstest]
+#[case::broken_toml("format = 1", "format = ", "format/toml")]
+#[case::unknown_format("format = 1", "format = 2", "format/version")]
+#[case::no_owner("owner  = \"the doorman\"", "", "format/missing")]
+#[case::blank_owner("\"the doorman\"", "\" \"", "format/missing")]
+#[case::unknown_key("banned =", "bannned =", "format/unknown-key")]
+#[case::unknown_key_below("reply   = \"door\"", "replies = \"door\"", "format/unknown-key")]
+#[case::wrong_type("banned = [\"ok\"]", "banned = 7", "format/type")]
+#[case::bad_name("name   = \"door\"", "name   = \"Door\"", "format/name")]
+#[case::param_with_a_dash("tries = 3", "tri-es = 3", "format/name")]
+#[case::unknown_type("word = \"text\", at", "word = \"txt\", at", "format/reference")]
+#[case::unknown_effect("effects = [\"bell\"]", "effects = [\"bel\"]", "format/reference")]
+#[case::unknown_capability("many = [\"keyed\"]", "many = [\"key\"]", "format/reference")]
+#[case::date("default = { at = 0 }", "default = { at = 2026-01-01 }", "format/value")]
+#[case::capability_without_why("keyed = \"the door has a key\"", "keyed = \"\"", "format/missing")]
+#[case::adapter_capability("keyed = \"the door has a key\"", "keyed = \"k\"\nhttp = \"h\"", "capability/adapter")]
+#[case::unused_capability("many = [\"keyed\"]", "", "capability/unused")]
+#[case::unused_param("1..=$tries", "1..=3", "param/unused")]
+#[case::shadowing_param("tries = 3", "tries = 3\ntimes = 1", "param/shadows")]
+#[case::hole("many = \"4..\"", "many = \"5..\"", "domain/range-touch")]
+#[case::both_ends_closed("many = \"4..\"", "many = \"3..\"", "domain/range-touch")]
+#[case::both_ends_open("few = \"1..=$tries\"", "few = \"1..\"", "domain/range-touch")]
+#[case::empty_range("few = \"1..=$tries\"", "few = \"9..=$tries\"", "domain/range-empty")]
+#[case::no_range("many = \"4..\"", "many = \"4..9\"", "domain/range")]
+#[case::value_twice("other  = { upper = \"PLEASE\"", "other  = { upper = \"please\"", "domain/value-twice")]
+#[case::label_twice("other  = { upper", "other  = { please", "domain/label-twice")]
+#[case::unused_domain("[domain.rung]", "[domain.idle]\nvalues = [\"x\"]\n[domain.rung]", "domain/unused")]
+#[case::circle("[domain.door]\nvalues = [\"open\", \"shut\"]", "[domain.door]\nlike = \"door\"", "domain/circle")]
+#[case::gap("  [\"other\",  \"other\",  \"*\",    \"shut\"],\n", "", "table/gap")]
+#[case::mergeable("\"many\", \"shut\"]", "\"many\", \"open\"]", "table/mergeable")]
+#[case::conflict(
+    "[\"many\",   \"please\", \"many\", \"shut\"]",
+    "[\"many\", \"please\", \"*\", \"shut\"]",
+    "table/conflict"
+)]
+#[case::duplicate("[\"other\",  \"other\",", "[\"other\", [\"other\", \"please\"],", "table/duplicate")]
+#[case::unreachable("rows = [", "rows = [\n[\"same\", \"please\", \"few\", \"open\"],", "table/unreachable")]
+#[case::open_success(
+    "[\"other\",  \"other\",  \"*\",    \"shut\"]",
+    "[\"other\", \"other\", \"*\", \"open\"]",
+    "table/open-success"
+)]
+#[case::unknown_word("\"few\", \"open\"", "\"few\", \"opne\"", "table/word")]
+#[case::unknown_class("\"please\", \"many\"", "\"please\", \"lots\"", "table/word")]
+#[case::cells("\"please\", \"few\", \"open\"", "\"please\", \"few\"", "table/cells")]
+#[case::row_twice("[\"many\",", "[\"polite\",", "table/row-twice")]
+#[case::never_gives("outputs = [\"door\"]", "outputs = [\"door\"]\nundefended = { many = \"\" }", "format/missing")]
+#[case::banned_word("values = [\"open\", \"shut\"]", "values = [\"open\", \"shut\", \"OK\"]", "word/banned")]
+#[case::broken_sql("WHERE word = ''", "WHERE wrod = ''", "sql/prepare")]
+#[case::writing_sql("SELECT word FROM visits WHERE word = ''", "DELETE FROM visits", "sql/prepare")]
+#[case::accept_of_nothing(
+    "[[scenario]]",
+    "[[accept]]\nrule = \"table/gap\"\nat = \"table.knock\"\nwhy = \"no\"\n[[scenario]]",
+    "accept/unused"
+)]
+fn each_rule_finds_its_fault(#[case] from: &str, #[case] to: &str, #[case] rule: &str) {
+    let text = CLEAN.replacen(from, to, 1);
+    assert_ne!(text, CLEAN, "the change changes something");
+    let found = findings(&text);
+    let hit = found.iter().find(|finding| finding.rule == rule);
+    let hit = hit.unwrap_or_else(|| panic!("{rule} is not among {found:#?}"));
+    assert!(hit.span().start <= text.len(), "it has a place: {hit:?}");
+    assert!(!hit.message.is_empty());
+}
+
+#[test]
+fn an_accepted_finding_is_gone() {
+    let gap = CLEAN.replacen("  [\"other\",  \"other\",  \"*\",    \"shut\"],\n", "", 1);
+    let accept =
+        "[[accept]]\nrule = \"table/gap\"\nat = \"table.knock\"\nwhy = \"nobody knocks that often\"\n[[scenario]]";
+    let rules = |text: &str| findings(text).into_iter().map(|finding| finding.rule).collect::<Vec<_>>();
+    assert!(rules(&gap).contains(&"table/gap"));
+    assert!(!rules(&gap.replacen("[[scenario]]", accept, 1)).contains(&"table/gap"));
+}
