@@ -10,14 +10,12 @@ use tempfile::TempDir;
 /// # Errors
 /// Why no folder could be made.
 pub fn scratch() -> io::Result<TempDir> {
-    let builder = || {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("nack-");
-        builder
-    };
+    let prefix = format!("nack-{}-", std::process::id());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix);
     // A store that nobody syncs to a disk for real is ten times as fast, and what a kill leaves is the same.
     match Path::new("/dev/shm") {
-        memory if memory.is_dir() => builder().tempdir_in(memory).or_else(|_| builder().tempdir()),
-        _ => builder().tempdir(),
+        memory if memory.is_dir() => builder.tempdir_in(memory).or_else(|_| builder.tempdir()),
+        _ => builder.tempdir(),
     }
 }
