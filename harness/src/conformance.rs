@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
+pub use libtest_mimic::Arguments;
+use libtest_mimic::{Conclusion, Failed, Trial};
 use nack_contracts::{Contract, Finding, Source};
+use nack_reports::escape::Newlines;
 use nack_reports::{CaseReport, Verdict};
 
 use crate::adapter::InProcessAdapter;
@@ -85,8 +87,6 @@ pub fn main(subjects: Vec<(Source, Arc<dyn Program>)>) -> ! {
     run(&Arguments::from_args(), subjects).exit()
 }
 
-pub use libtest_mimic::Arguments;
-
 /// The same without ending the process.
 pub fn run(arguments: &Arguments, subjects: Vec<(Source, Arc<dyn Program>)>) -> Conclusion {
     let filter = arguments.filter.clone().unwrap_or_default();
@@ -158,5 +158,5 @@ fn words(report: &CaseReport) -> String {
         let mark = if moment.fault { "✗" } else { " " };
         out.push_str(&format!("{mark} {:<14} {}\n", moment.lane, moment.what));
     }
-    nack_reports::escape::terminal(&out)
+    nack_reports::escape::terminal(&out, Newlines::Keep)
 }

@@ -1,5 +1,14 @@
-//! One result model, and its renderings for people and machines.
+//! One result model, and its renderings for people and machines. Every output is rendered from the same [`Report`], so
+//! their counts agree; every string in it is taken for hostile, so none can forge a line of the output.
 
+pub mod escape;
+pub mod json;
+pub mod junit;
+mod kind;
+pub mod markdown;
 mod model;
+mod summary;
+pub mod text;
 
+pub use kind::{Kind, UnknownKind, render};
 pub use model::*;

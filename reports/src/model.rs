@@ -146,17 +146,7 @@ impl Counts {
     /// Counts the verdicts of these cases.
     #[must_use]
     pub fn of(cases: &[CaseReport]) -> Counts {
-        let mut counts = Counts::default();
-        for case in cases {
-            match case.verdict {
-                Verdict::Pass => counts.pass += 1,
-                Verdict::Fail => counts.fail += 1,
-                Verdict::Inconclusive => counts.inconclusive += 1,
-                Verdict::NotCovered => counts.not_covered += 1,
-                Verdict::Known => counts.known += 1,
-            }
-        }
-        counts
+        cases.iter().map(|case| case.verdict).collect()
     }
 
     /// All of them.

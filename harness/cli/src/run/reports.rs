@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use nack_reports::{Kind, Report, Style, Verbosity, render, text};
+use nack_reports::text::{Style, Verbosity, text};
+use nack_reports::{Kind, Report, render};
 
 use crate::args::Common;
 use crate::files::write_whole;
@@ -51,8 +52,8 @@ impl Outputs {
             }
         }
         if !self.files.iter().any(|(_, file)| file.is_none()) {
-            let style = Style { color: true, verbosity: self.verbosity, ..Style::default() };
-            anstream::print!("{}", text(report, &style));
+            let style = Style { color: true, verbose: self.verbosity, ..Style::default() };
+            anstream::print!("{}", text(report, style));
         }
         Ok(())
     }

@@ -1,0 +1,259 @@
+//! What the renderers for people say alike: counts, reasons with how often they apply, and the one line that a run
+//! comes to. Nothing is left out here: a case that was not covered is in a group, and the groups hold all of them.
+
+use indexmap::IndexMap;
+
+use crate::{Because, BecauseKind, CaseReport, Check, ContractInfo, Counts, Fate, Proof, Report, SubjectInfo, Verdict};
+
+/// The cases of one contract on one subject.
+pub(crate) struct Group<'a> {
+    pub(crate) contract: &'a str,
+    pub(crate) subject: &'a str,
+    pub(crate) info: Option<&'a ContractInfo>,
+    pub(crate) subject_info: Option<&'a SubjectInfo>,
+    pub(crate) cases: Vec<&'a CaseReport>,
+}
+
+impl Group<'_> {
+    pub(crate) fn counts(&self) -> Counts {
+        self.cases.iter().map(|case| case.verdict).collect()
+    }
+}
+
+impl FromIterator<Verdict> for Counts {
+    fn from_iter<I: IntoIterator<Item = Verdict>>(verdicts: I) -> Counts {
+        let mut counts = Counts::default();
+        for verdict in verdicts {
+            match verdict {
+                Verdict::Pass => counts.pass += 1,
+                Verdict::Fail => counts.fail += 1,
+                Verdict::Inconclusive => counts.inconclusive += 1,
+                Verdict::NotCovered => counts.not_covered += 1,
+                Verdict::Known => counts.known += 1,
+            }
+        }
+        counts
+    }
+}
+
+/// The contract that a case belongs to: its name up to the first slash.
+pub(crate) fn contract_of(case: &str) -> &str {
+    case.split('/').next().unwrap_or(case)
+}
+
+/// The cases by contract and subject, in the order in which they come.
+pub(crate) fn groups(report: &Report) -> Vec<Group<'_>> {
+    let mut groups: IndexMap<(&str, &str), Vec<&CaseReport>> = IndexMap::new();
+    for case in &report.cases {
+        groups.entry((contract_of(&case.name), &case.subject)).or_default().push(case);
+    }
+    let mut out = Vec::new();
+    for ((contract, subject), cases) in groups {
+        let info = report.contracts.iter().find(|info| info.name == contract);
+        let subject_info = report.subjects.iter().find(|info| info.name == subject && info.contract == contract);
+        out.push(Group { contract, subject, info, subject_info, cases });
+    }
+    out
+}
+
+/// The cases with this verdict.
+pub(crate) fn with(report: &Report, verdict: Verdict) -> impl Iterator<Item = &CaseReport> {
+    report.cases.iter().filter(move |case| case.verdict == verdict)
+}
+
+/// The cases that were not covered, by reason in words: the most frequent first.
+pub(crate) fn not_covered(report: &Report) -> Vec<(String, Vec<&CaseReport>)> {
+    let mut reasons: IndexMap<String, Vec<&CaseReport>> = IndexMap::new();
+    for case in with(report, Verdict::NotCovered) {
+        reasons.entry(reason(case.because.as_ref())).or_default().push(case);
+    }
+    most_first(reasons)
+}
+
+/// The checks that were not made, by name and reason, with the cases that went without.
+pub(crate) fn not_made(report: &Report) -> Vec<(String, Vec<&CaseReport>)> {
+    let mut reasons: IndexMap<String, Vec<&CaseReport>> = IndexMap::new();
+    for case in &report.cases {
+        for check in case.checks.iter().filter(|check| check.held.is_none()) {
+            let why = if check.words.is_empty() { "no reason is given" } else { &check.words };
+            reasons.entry(format!("{}: {why}", check.name)).or_default().push(case);
+        }
+    }
+    most_first(reasons)
+}
+
+fn most_first(reasons: IndexMap<String, Vec<&CaseReport>>) -> Vec<(String, Vec<&CaseReport>)> {
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
+    reasons
+}
+
+/// Why a case did not count, in words.
+pub(crate) fn reason(because: Option<&Because>) -> String {
+    match because {
+        Some(because) => format!("{}: {}", kind_words(because.kind), because.detail),
+        None => "no reason is given".to_owned(),
+    }
+}
+
+/// Why a failure is known. The list of known failures gives the reason in free words, so its kind says nothing.
+pub(crate) fn known_reason(case: &CaseReport) -> String {
+    match &case.because {
+        Some(because) => because.detail.clone(),
+        None if case.notes.is_empty() => "no reason is given".to_owned(),
+        None => case.notes.join("; "),
+    }
+}
+
+/// A kind of reason in words.
+pub(crate) fn kind_words(kind: BecauseKind) -> &'static str {
+    match kind {
+        BecauseKind::Capability => "capability",
+        BecauseKind::Checkpoint => "checkpoint",
+        BecauseKind::Clock => "clock",
+        BecauseKind::Unsupported => "unsupported here",
+        BecauseKind::Absent => "absent",
+        BecauseKind::NotFired => "the fault did not strike",
+        BecauseKind::Silence => "silence",
+        BecauseKind::Start => "it would not start",
+    }
+}
+
+/// The checks of a case that did not hold.
+pub(crate) fn red(case: &CaseReport) -> impl Iterator<Item = &Check> {
+    case.checks.iter().filter(|check| check.held == Some(false))
+}
+
+/// A failure that no check and no breach of the protocol explains: nothing was checked.
+pub(crate) fn checked_nothing(case: &CaseReport) -> bool {
+    case.verdict == Verdict::Fail && case.broken.is_none() && red(case).next().is_none()
+}
+
+/// What such a failure is told as.
+pub(crate) const CHECKED_NOTHING: &str = "no check was made, and a case that checks nothing has earned no pass";
+
+/// The faults of a case in one line, or nothing.
+pub(crate) fn fault(case: &CaseReport) -> String {
+    let points = match case.points {
+        Some(1) => ", at 1 point".to_owned(),
+        Some(n) => format!(", at {n} points"),
+        None => String::new(),
+    };
+    if case.fault.is_empty() { String::new() } else { format!("{}{points}", case.fault.join("; ")) }
+}
+
+/// A number with its noun.
+pub(crate) fn many(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// All counts, the empty ones too: the line that stands in every output for people.
+pub(crate) fn counts_line(counts: &Counts) -> String {
+    format!(
+        "{}: {} passed, {} failed, {} inconclusive, {} not covered, {} known",
+        many(counts.total(), "case"),
+        counts.pass,
+        counts.fail,
+        counts.inconclusive,
+        counts.not_covered,
+        counts.known
+    )
+}
+
+/// The counts that are not empty.
+pub(crate) fn counts_short(counts: &Counts) -> String {
+    let all = [
+        (counts.pass, "passed"),
+        (counts.fail, "failed"),
+        (counts.inconclusive, "inconclusive"),
+        (counts.not_covered, "not covered"),
+        (counts.known, "known"),
+    ];
+    let some: Vec<String> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    format!("{}: {}", many(counts.total(), "case"), some.join(", "))
+}
+
+/// How many mutants met which fate: killed, survived, not covered.
+pub(crate) fn fates(proof: &Proof) -> [usize; 3] {
+    let of = |fate| proof.mutants.iter().filter(|mutant| mutant.fate == fate).count();
+    [of(Fate::Killed), of(Fate::Survived), of(Fate::NotCovered)]
+}
+
+/// The line of counts of a proof.
+pub(crate) fn proof_line(proof: &Proof) -> String {
+    let [killed, survived, not_covered] = fates(proof);
+    let total = many(proof.mutants.len(), "mutant");
+    let vacuous = many(proof.vacuous.len(), "vacuous case");
+    format!("{total}: {killed} killed, {survived} survived, {not_covered} not covered; {vacuous}")
+}
+
+/// Whether everything that was tried held, and something was tried.
+pub(crate) fn held(report: &Report) -> bool {
+    let proof = report.proof.as_ref();
+    let proven = proof.is_none_or(|proof| fates(proof)[1] == 0 && proof.vacuous.is_empty());
+    let tried = report.counts.total() > 0 || proof.is_some_and(|proof| !proof.mutants.is_empty() || !proof.nulls.is_empty());
+    report.exit == 0 && report.counts.fail == 0 && report.counts.inconclusive == 0 && proven && tried
+}
+
+/// What the run came to, in one line.
+pub(crate) fn outcome(report: &Report) -> String {
+    let held = held(report);
+    let mut parts: Vec<String> = if held { achieved(report) } else { refuted(report) };
+    let exit = match report.exit {
+        2 => "usage, or a contract or binding that is wrong",
+        3 if report.counts.inconclusive == 0 => "something that is required did not count",
+        4 => "nothing matched",
+        70 => "a fault of nack itself",
+        130 => "interrupted, and what was not run is not in this report",
+        _ if parts.is_empty() => "nothing was run",
+        _ => "",
+    };
+    parts.extend((!exit.is_empty()).then(|| exit.to_owned()));
+    let verdict = if held { "held".to_owned() } else { format!("not held, exit {}", report.exit) };
+    format!("{verdict}: {}", parts.join("; "))
+}
+
+fn achieved(report: &Report) -> Vec<String> {
+    let mut parts = Vec::new();
+    let counts = &report.counts;
+    let (total, left) = (counts.total(), counts.not_covered + counts.known);
+    if total > 0 && left == 0 {
+        parts.push(format!("all {} passed", many(total, "case")));
+    } else if total > 0 {
+        parts.push(format!("{} of {} passed", counts.pass, many(total, "case")));
+        parts.extend((counts.not_covered > 0).then(|| format!("{} not covered", counts.not_covered)));
+        parts.extend((counts.known > 0).then(|| many(counts.known, "known failure")));
+    }
+    if let Some(proof) = &report.proof {
+        let [killed, _, not_covered] = fates(proof);
+        parts.push(format!("{killed} of {} killed", many(proof.mutants.len(), "mutant")));
+        parts.extend((not_covered > 0).then(|| format!("{not_covered} not covered")));
+        parts.push("no case is vacuous".to_owned());
+    }
+    parts
+}
+
+fn refuted(report: &Report) -> Vec<String> {
+    let (survived, vacuous) = report.proof.as_ref().map_or((0, 0), |proof| (fates(proof)[1], proof.vacuous.len()));
+    let all = [
+        (report.counts.fail, "case", "failed"),
+        (report.counts.inconclusive, "case", "inconclusive"),
+        (survived, "mutant", "survived"),
+        (vacuous, "case", "vacuous"),
+    ];
+    all.iter().filter(|(n, ..)| *n > 0).map(|(n, noun, word)| format!("{} {word}", many(*n, noun))).collect()
+}
+
+/// A contract's parameters that a binding changed, or nothing.
+pub(crate) fn overrides(info: &ContractInfo) -> String {
+    let changed: Vec<String> = info.overrides.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    if changed.is_empty() { String::new() } else { format!("overridden: {}", changed.join(", ")) }
+}
+
+/// Text of at most so many characters; what is cut off is counted.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}… ({} characters in all)", &text[..end], text.chars().count()),
+    }
+}
