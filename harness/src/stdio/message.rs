@@ -119,7 +119,6 @@ pub struct CallError {
     pub definite: bool,
     /// The error's text. A plain string will do.
     #[serde(default)]
-    #[cfg_attr(test, schemars(with = "Bytes"))]
     pub text: Octets,
 }
 
@@ -170,7 +169,6 @@ pub struct Raised {
     #[cfg_attr(test, schemars(with = "String"))]
     pub kind: RaiseKind,
     /// The error's text, which may be no text at all.
-    #[cfg_attr(test, schemars(with = "Bytes"))]
     pub text: Octets,
 }
 

@@ -5,6 +5,8 @@
 mod ask;
 mod lines;
 pub mod message;
+#[cfg(test)]
+mod page;
 mod process;
 mod reap;
 mod serve;
