@@ -63,16 +63,17 @@ impl Tail {
             self.partial.extend_from_slice(&piece[..piece.len().min(room)]);
             if pieces.peek().is_some() {
                 let line = std::mem::take(&mut self.partial);
-                self.push(&line);
+                self.push(shown(&line));
             }
         }
     }
 
-    pub(super) fn push(&mut self, line: &[u8]) {
+    /// Keeps a line that was cut already.
+    pub(super) fn push(&mut self, line: String) {
         if self.lines.len() == KEPT_LINES {
             self.lines.pop_front();
         }
-        self.lines.push_back(shown(line));
+        self.lines.push_back(line);
     }
 
     pub(super) fn clear(&mut self) {

@@ -47,6 +47,16 @@ pub struct Hello {
     pub params: IndexMap<String, i64>,
 }
 
+impl Hello {
+    /// What a subject of this contract is told on this store.
+    #[must_use]
+    pub fn new(contract: &str, params: IndexMap<String, i64>, store: &str) -> Hello {
+        let protocol = ProtocolRange { min: PROTOCOL, max: PROTOCOL };
+        let worker = "main".to_owned();
+        Hello { protocol, contract: contract.to_owned(), worker, store: store.to_owned(), params }
+    }
+}
+
 /// The first and the last protocol that the harness speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

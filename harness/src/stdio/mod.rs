@@ -2,6 +2,7 @@
 //! output, one message a line, both ways. The harness side is [`StdioSession`]; [`serve`] puts an in-process
 //! program behind the same protocol; `harness/sdk/PROTOCOL.md` is written from the types in [`message`].
 
+mod adapter;
 mod ask;
 mod lines;
 pub mod message;
@@ -14,6 +15,7 @@ mod session;
 mod wire;
 mod worker;
 
+pub use adapter::{Setup, StdioAdapter};
 pub use process::Command;
 pub use reap::{end_marked, leftovers, run_mark};
 pub use serve::{serve, serve_on};

@@ -97,13 +97,8 @@ fn kind(field: &Json) -> String {
 
 fn conversation() -> String {
     let columns: Map = [("id", "m-1"), ("payload", "{}")].map(|(k, v)| (k.to_owned(), Value::from(v))).into();
-    let hello = message::Hello {
-        protocol: message::ProtocolRange { min: message::PROTOCOL, max: message::PROTOCOL },
-        contract: "outbox".to_owned(),
-        worker: "main".to_owned(),
-        store: "/tmp/case/store.db".to_owned(),
-        params: IndexMap::from([("budget".to_owned(), 5), ("lease".to_owned(), 60)]),
-    };
+    let params = IndexMap::from([("budget".to_owned(), 5), ("lease".to_owned(), 60)]);
+    let hello = message::Hello::new("outbox", params, "/tmp/case/store.db");
     let greeting = message::Greeting {
         name: "my-worker".to_owned(),
         protocol: message::PROTOCOL,

@@ -10,7 +10,6 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use indexmap::IndexMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
@@ -22,20 +21,18 @@ use crate::session::StartError;
 const KILLED_WITHIN: Duration = Duration::from_secs(2);
 /// How long the pipes of a dead process are read, in case somebody else holds them.
 const DRAINED_WITHIN: Duration = Duration::from_millis(100);
+/// How long a command that prepares something may take.
+const RUN_WITHIN: Duration = Duration::from_secs(60);
 /// How much is read from one pipe before the others have their turn.
 const TURN: usize = 256 << 10;
 
-/// How a subject is started and what it is told: the part of `nack.toml` and of the contract that every start shares.
+/// How a subject is started.
 #[derive(Debug)]
 pub struct Command {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// The folder it runs in.
     pub folder: PathBuf,
-    /// The contract's name.
-    pub contract: String,
-    /// The contract's parameters, as this deployment sets them.
-    pub params: IndexMap<String, i64>,
     /// How long it may take to answer `hello`.
     pub start_within: Duration,
     /// What its first `hello` said really runs.
@@ -45,9 +42,8 @@ pub struct Command {
 impl Command {
     /// A command that may take ten seconds to answer `hello`.
     #[must_use]
-    pub fn new(argv: Vec<String>, folder: PathBuf, contract: &str, params: IndexMap<String, i64>) -> Command {
-        let contract = contract.to_owned();
-        Command { argv, folder, contract, params, start_within: Duration::from_secs(10), executable: OnceLock::new() }
+    pub fn new(argv: Vec<String>, folder: PathBuf) -> Command {
+        Command { argv, folder, start_within: Duration::from_secs(10), executable: OnceLock::new() }
     }
 
     /// A command that is found by its name alone may be found through a version manager that takes longer to start
@@ -76,6 +72,27 @@ impl Command {
             let line = self.argv.join(" ");
             StartError(format!("`{line}` could not be started in {}: {error}", self.folder.display()))
         })
+    }
+
+    /// Runs it to its end, for what it does and not for what it says.
+    pub(super) fn run(&self) -> Result<(), String> {
+        let mut process = Process::start(self).map_err(|error| error.0)?;
+        process.close_input();
+        let deadline = Instant::now() + RUN_WITHIN;
+        while !process.has_ended() && Instant::now() < deadline {
+            wait_for(&[&process], deadline.min(Instant::now() + Duration::from_millis(5)));
+            process.turn();
+            while process.lines.next().is_some() {}
+        }
+        let ended = process.end();
+        match ended.status {
+            Some(status) if status.success() => Ok(()),
+            _ if ended.lived => Err(format!("`{}` did not end within {RUN_WITHIN:?}", self.argv.join(" "))),
+            status => {
+                let said = process.tail.lines().join("\n  ");
+                Err(format!("`{}` ended with {}: {said}", self.argv.join(" "), in_words(status)))
+            }
+        }
     }
 }
 

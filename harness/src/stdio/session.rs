@@ -9,7 +9,7 @@ use nack_contracts::Map;
 use rustix::process::Signal;
 
 use super::ask::in_terms_of_the_system;
-use super::message::Greeting;
+use super::message::{Greeting, Hello};
 use super::process::{Command, Ended, in_words, wait_for};
 use super::worker::Worker;
 use crate::clock::Clock;
@@ -24,7 +24,7 @@ const FAREWELL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct StdioSession {
     command: Arc<Command>,
-    store: String,
+    hello: Hello,
     clock: Arc<Clock>,
     workers: BTreeMap<String, Worker>,
     ready: VecDeque<(String, Event)>,
@@ -33,17 +33,11 @@ pub struct StdioSession {
 }
 
 impl StdioSession {
-    /// A session on `store`: the path or connection string that `hello` tells the workers.
+    /// A session whose workers are told `hello`, each with its own name in it.
     #[must_use]
-    pub fn new(command: Arc<Command>, store: &str, clock: Arc<Clock>) -> StdioSession {
-        StdioSession {
-            command,
-            store: store.to_owned(),
-            clock,
-            workers: BTreeMap::new(),
-            ready: VecDeque::new(),
-            last_words: BTreeMap::new(),
-        }
+    pub fn new(command: Arc<Command>, hello: Hello, clock: Arc<Clock>) -> StdioSession {
+        let (workers, last_words) = (BTreeMap::new(), BTreeMap::new());
+        StdioSession { command, hello, clock, workers, ready: VecDeque::new(), last_words }
     }
 
     /// Gives every worker's pipes a turn.
@@ -78,7 +72,8 @@ impl StdioSession {
 impl Session for StdioSession {
     fn call(&mut self, worker: &str, call: &str, args: &Map, watch: Watch) -> Result<(), StartError> {
         if !self.workers.contains_key(worker) {
-            let started = Worker::start(&self.command, worker, &self.store, &self.clock)?;
+            self.hello.worker = worker.to_owned();
+            let started = Worker::start(&self.command, &self.hello, &self.clock)?;
             self.last_words.remove(worker);
             self.workers.insert(worker.to_owned(), started);
         }
@@ -114,13 +109,14 @@ impl Session for StdioSession {
     }
 
     fn kill(&mut self, worker: &str) -> Killed {
-        // What it said before it was killed is not what its next life says.
+        // An event that the runner has not heard yet is a word that came after the one that it kills at.
+        let unheard = self.ready.iter().any(|(name, _)| name == worker);
         self.ready.retain(|(name, _)| name != worker);
         let Some(mut dead) = self.workers.remove(worker) else {
             return Killed { how: "it had already ended".to_owned(), store: None, proven: false };
         };
         let ended = dead.process.end();
-        let spoke = dead.spoke();
+        let spoke = unheard || dead.spoke();
         self.last_words.insert(worker.to_owned(), dead.said());
         killed(&ended, spoke)
     }
@@ -197,8 +193,8 @@ fn killed(ended: &Ended, spoke: bool) -> Killed {
 ///
 /// # Errors
 /// When it cannot be started or says no proper hello in time.
-pub fn probe(command: &Command, store: &str) -> Result<Greeting, StartError> {
-    let mut worker = Worker::start(command, "probe", store, &Clock::default())?;
+pub fn probe(command: &Command, hello: &Hello) -> Result<Greeting, StartError> {
+    let mut worker = Worker::start(command, hello, &Clock::default())?;
     worker.process.end();
     Ok(worker.greeting())
 }

@@ -43,26 +43,17 @@ struct Calling {
 
 impl Worker {
     /// Starts a process and waits for its hello.
-    pub(super) fn start(command: &Command, name: &str, store: &str, clock: &Clock) -> Result<Worker, StartError> {
-        let process = Process::start(command)?;
-        let name = name.to_owned();
+    pub(super) fn start(command: &Command, hello: &message::Hello, clock: &Clock) -> Result<Worker, StartError> {
         let mut worker = Worker {
-            name,
-            process,
+            name: hello.worker.clone(),
+            process: Process::start(command)?,
             greeting: None,
             last_id: 0,
             calling: None,
             stray: Tail::default(),
             silent_since: None,
         };
-        let hello = message::Hello {
-            protocol: message::ProtocolRange { min: message::PROTOCOL, max: message::PROTOCOL },
-            contract: command.contract.clone(),
-            worker: worker.name.clone(),
-            store: store.to_owned(),
-            params: command.params.clone(),
-        };
-        worker.request(message::HELLO, &hello);
+        worker.request(message::HELLO, hello);
         let deadline = Instant::now() + command.start_within;
         while worker.greeting.is_none() {
             let events = &mut Vec::new();
@@ -130,7 +121,7 @@ impl Worker {
         match wire::read(line) {
             Err(Unreadable::Stray(reason)) => {
                 if !line.trim_ascii().is_empty() {
-                    self.stray.push(format!("{} [{reason}]", shown(line)).as_bytes());
+                    self.stray.push(format!("{} [{reason}]", shown(line)));
                 }
                 Ok(())
             }
