@@ -10,8 +10,6 @@ import json
 import sqlite3
 import sys
 import time
-import urllib.error
-import urllib.request
 
 from nack_sdk import checkpoint
 
@@ -115,6 +113,8 @@ def decide(state, attempts, result, budget=5):
 
 def http_transport(url):
     """Sends over HTTP. Only a 202 with a token accepts."""
+    import urllib.error
+    import urllib.request
 
     def send(id, payload):
         request = urllib.request.Request(url, payload.encode(), {"X-Message-Id": id})

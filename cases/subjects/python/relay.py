@@ -9,7 +9,6 @@ import json
 import sqlite3
 import sys
 import time
-import urllib.request
 
 from nack_sdk import checkpoint
 
@@ -34,6 +33,8 @@ def open_store(path):
 
 
 def http_send(url):
+    import urllib.request
+
     def send(event_id, order_id, amount):
         body = json.dumps({"event_id": event_id, "order_id": order_id, "amount": amount}).encode()
         # urlopen raises for whatever is no 2xx.
