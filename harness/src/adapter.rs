@@ -21,6 +21,12 @@ pub trait Adapter: Send + Sync {
     /// The capabilities that this adapter gives, of those a harness derives.
     fn provides(&self) -> &[&'static str];
 
+    /// Whether the subject announces each statement of its store, so that it can be stopped there and its store can
+    /// be made to fail.
+    fn statements(&self) -> bool {
+        true
+    }
+
     /// Makes the subject's empty tables in the SQLite file `store`, which does not exist yet.
     ///
     /// # Errors

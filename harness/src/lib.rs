@@ -11,6 +11,8 @@ pub mod report;
 pub mod run;
 mod scratch;
 pub mod session;
+#[cfg(unix)]
+pub mod stdio;
 pub mod store;
 pub mod subject;
 mod target;

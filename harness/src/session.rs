@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nack_cases::{Action, StorageFault};
+use nack_cases::{Action, Signal, StorageFault};
 use nack_contracts::{Map, Value};
 
 /// A place where a worker can be stopped.
@@ -80,6 +80,18 @@ pub struct Killed {
     pub how: String,
     /// The copy that is judged from here on, for workers that cannot really be killed.
     pub store: Option<PathBuf>,
+    /// Whether it ended by this kill and by nothing else, and said nothing more. Otherwise a kill that a case is
+    /// about has proved nothing.
+    pub proven: bool,
+}
+
+/// What a worker said outside the conversation, the last lines of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Since its call began, where only messages belong: each line, and why it is none.
+    pub stray: Vec<String>,
+    /// Where programs talk to people.
+    pub stderr: Vec<String>,
 }
 
 /// A worker or a store that would not start. The case is inconclusive.
@@ -120,4 +132,31 @@ pub trait Session {
     /// Which changes were committed together, as far as the store tells: for each transaction the history rows it
     /// wrote, as (table, row). `None` where the store does not tell.
     fn transactions(&self) -> Option<Vec<Vec<(String, i64)>>>;
+
+    /// Sends a worker a signal; whether it could be sent.
+    fn signal(&mut self, _worker: &str, _signal: Signal) -> bool {
+        false
+    }
+
+    /// Stops a worker wherever it is, as SIGSTOP does; whether it could.
+    fn stop(&mut self, _worker: &str) -> bool {
+        false
+    }
+
+    /// Lets a stopped worker go on, as SIGCONT does; whether it could. What it waits for is still to be answered.
+    fn cont(&mut self, _worker: &str) -> bool {
+        false
+    }
+
+    /// What a worker said last, dead or alive. A worker that missed a deadline and has stray lines said garbage;
+    /// one without was silent.
+    fn said(&self, _worker: &str) -> Said {
+        Said::default()
+    }
+
+    /// Ends every worker in good order, and says what of theirs had to be ended besides.
+    fn finish(&mut self) -> Vec<String> {
+        self.disconnect();
+        Vec::new()
+    }
 }

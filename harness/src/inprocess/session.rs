@@ -177,7 +177,7 @@ impl Session for InProcess {
             let _ = worker.ended.recv_timeout(FAREWELL);
         }
         let how = if store.is_some() { "kill by copy" } else { "kill by dropping its connection" };
-        Killed { how: how.to_owned(), store }
+        Killed { how: how.to_owned(), store, proven: true }
     }
 
     fn disconnect(&mut self) {

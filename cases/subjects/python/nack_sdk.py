@@ -1,0 +1,1 @@
+../../../harness/sdk/python/nack_sdk.py

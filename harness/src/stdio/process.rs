@@ -1,0 +1,309 @@
+//! One process with its three pipes. Nothing here waits for the process without a deadline: pipes are read and
+//! written without blocking, so a subject that floods, stalls or leaks a pipe costs bounded memory and time.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+
+use super::lines::{Lines, Tail};
+use super::reap::{self, MARK};
+use crate::session::StartError;
+
+/// How long a process may take to vanish after SIGKILL.
+const KILLED_WITHIN: Duration = Duration::from_secs(2);
+/// How long the pipes of a dead process are read, in case somebody else holds them.
+const DRAINED_WITHIN: Duration = Duration::from_millis(100);
+/// How long a command that prepares something may take.
+const RUN_WITHIN: Duration = Duration::from_secs(60);
+/// How much is read from one pipe before the others have their turn.
+const TURN: usize = 256 << 10;
+
+/// How a subject is started.
+#[derive(Debug)]
+pub struct Command {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The folder it runs in.
+    pub folder: PathBuf,
+    /// How long it may take to answer `hello`.
+    pub start_within: Duration,
+    /// What its first `hello` said really runs.
+    executable: OnceLock<PathBuf>,
+}
+
+impl Command {
+    /// A command that may take ten seconds to answer `hello`.
+    #[must_use]
+    pub fn new(argv: Vec<String>, folder: PathBuf) -> Command {
+        Command { argv, folder, start_within: Duration::from_secs(10), executable: OnceLock::new() }
+    }
+
+    /// A command that is found by its name alone may be found through a version manager that takes longer to start
+    /// than the subject itself, so what it really ran is remembered.
+    pub(super) fn remember(&self, executable: Option<&str>) {
+        let by_name = self.argv.first().is_some_and(|program| !program.contains('/'));
+        if let Some(path) = executable.map(PathBuf::from).filter(|path| by_name && path.is_absolute() && path.is_file())
+        {
+            self.executable.get_or_init(|| path);
+        }
+    }
+
+    fn program(&self) -> PathBuf {
+        if let Some(executable) = self.executable.get() {
+            return executable.clone();
+        }
+        let program = PathBuf::from(self.argv.first().map_or("", String::as_str));
+        if program.components().count() > 1 { self.folder.join(program) } else { program }
+    }
+
+    fn start(&self, mark: &str) -> Result<Child, StartError> {
+        let mut command = std::process::Command::new(self.program());
+        command.args(self.argv.iter().skip(1)).current_dir(&self.folder).env(MARK, mark);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.spawn().map_err(|error| {
+            let line = self.argv.join(" ");
+            StartError(format!("`{line}` could not be started in {}: {error}", self.folder.display()))
+        })
+    }
+
+    /// Runs it to its end, for what it does and not for what it says.
+    pub(super) fn run(&self) -> Result<(), String> {
+        let mut process = Process::start(self).map_err(|error| error.0)?;
+        process.close_input();
+        let deadline = Instant::now() + RUN_WITHIN;
+        while !process.has_ended() && Instant::now() < deadline {
+            wait_for(&[&process], deadline.min(Instant::now() + Duration::from_millis(5)));
+            process.turn();
+            while process.lines.next().is_some() {}
+        }
+        let ended = process.end();
+        match ended.status {
+            Some(status) if status.success() => Ok(()),
+            _ if ended.lived => Err(format!("`{}` did not end within {RUN_WITHIN:?}", self.argv.join(" "))),
+            status => {
+                let said = process.tail.lines().join("\n  ");
+                Err(format!("`{}` ended with {}: {said}", self.argv.join(" "), in_words(status)))
+            }
+        }
+    }
+}
+
+/// A running subject.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    pid: Pid,
+    mark: String,
+    stdin: Option<ChildStdin>,
+    unsent: Vec<u8>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    pub(super) lines: Lines,
+    pub(super) tail: Tail,
+    ended: Option<Ended>,
+}
+
+/// How a process ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    /// Its status; `None` if not even SIGKILL ended it.
+    pub(super) status: Option<ExitStatus>,
+    /// Whether it lived until it was killed.
+    pub(super) lived: bool,
+    /// What it had started and left behind, outside its group.
+    pub(super) left: Vec<String>,
+}
+
+impl Process {
+    pub(super) fn start(command: &Command) -> Result<Process, StartError> {
+        reap::prepare();
+        let mark = reap::worker_mark();
+        // Held until the child is noted, so that no sweep takes it for an orphan.
+        let mut ours = reap::ours();
+        let mut child = command.start(&mark)?;
+        let pid = Pid::from_child(&child);
+        ours.push(pid);
+        drop(ours);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let process = Process {
+            child,
+            pid,
+            mark,
+            stdin,
+            unsent: Vec::new(),
+            stdout,
+            stderr,
+            lines: Lines::default(),
+            tail: Tail::default(),
+            ended: None,
+        };
+        process.unblock().map_err(|error| StartError(format!("its pipes could not be set up: {error}")))?;
+        Ok(process)
+    }
+
+    fn unblock(&self) -> io::Result<()> {
+        let ends = [self.stdin.as_ref().map(AsFd::as_fd), self.stdout.as_ref().map(AsFd::as_fd)];
+        for end in ends.into_iter().chain([self.stderr.as_ref().map(AsFd::as_fd)]).flatten() {
+            rustix::io::ioctl_fionbio(end, true)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a line, as far as the pipe takes it now; the rest goes with the next turns.
+    pub(super) fn send(&mut self, line: &[u8]) {
+        self.unsent.extend_from_slice(line);
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        while let Some(stdin) = self.stdin.as_mut().filter(|_| !self.unsent.is_empty()) {
+            match stdin.write(&self.unsent) {
+                Ok(sent) => drop(self.unsent.drain(..sent)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Nobody reads any more. Why shows in how the process ends.
+                Err(_) => self.stdin = None,
+            }
+        }
+    }
+
+    /// Says farewell: a subject ends at the end of its input.
+    pub(super) fn close_input(&mut self) {
+        self.stdin = None;
+    }
+
+    /// The pipes that something may happen on.
+    pub(super) fn watched<'a>(&'a self, pipes: &mut Vec<PollFd<'a>>) {
+        pipes.extend(self.stdout.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        pipes.extend(self.stderr.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        let stdin = self.stdin.iter().filter(|_| !self.unsent.is_empty());
+        pipes.extend(stdin.map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
+    }
+
+    /// Moves what can be moved now, a turn of each pipe.
+    pub(super) fn turn(&mut self) {
+        self.flush();
+        let mut chunk = vec![0; 64 << 10];
+        read_turn(&mut self.stdout, &mut chunk, |bytes| self.lines.feed(bytes));
+        read_turn(&mut self.stderr, &mut chunk, |bytes| self.tail.feed(bytes));
+    }
+
+    /// Whether standard output has come to its end.
+    pub(super) fn silent(&self) -> bool {
+        self.stdout.is_none()
+    }
+
+    /// Whether the process has ended. It is left to be reaped, so its number and its group stay its own.
+    pub(super) fn has_ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
+    }
+
+    /// Sends a signal to the process and all of its group.
+    pub(super) fn signal(&self, signal: Signal) -> bool {
+        self.ended.is_none() && reap::signal_group(self.pid, signal)
+    }
+
+    /// Ends the process, its group and whatever else it started, and reads what is left in its pipes.
+    pub(super) fn end(&mut self) -> Ended {
+        if let Some(ended) = &self.ended {
+            return ended.clone();
+        }
+        let below = reap::descendants(self.pid);
+        let lived = !self.has_ended();
+        reap::signal_group(self.pid, Signal::KILL);
+        let deadline = Instant::now() + KILLED_WITHIN;
+        while !self.has_ended() && Instant::now() < deadline {
+            thread::sleep(Duration::from_micros(200));
+        }
+        // An error means that it was reaped elsewhere; either way there is no more to wait for.
+        let status = self.child.try_wait().ok().flatten();
+        reap::ours().retain(|pid| *pid != self.pid);
+        let left = reap::sweep(self.pid, &self.mark, &below);
+        self.drain();
+        self.stdin = None;
+        let ended = Ended { status, lived, left };
+        self.ended = Some(ended.clone());
+        ended
+    }
+
+    fn drain(&mut self) {
+        let deadline = Instant::now() + DRAINED_WITHIN;
+        loop {
+            self.turn();
+            if (self.stdout.is_none() && self.stderr.is_none()) || Instant::now() >= deadline {
+                break;
+            }
+            wait_for(&[self], deadline);
+        }
+        self.stdout = None;
+        self.stderr = None;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn read_turn<R: Read>(pipe: &mut Option<R>, chunk: &mut [u8], mut take: impl FnMut(&[u8])) {
+    let mut left = TURN;
+    while let Some(reader) = pipe.as_mut().filter(|_| left > 0) {
+        match reader.read(chunk) {
+            Ok(0) => *pipe = None,
+            Ok(read) => {
+                take(&chunk[..read]);
+                left = left.saturating_sub(read);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(_) => *pipe = None,
+        }
+    }
+}
+
+/// Sleeps until something happens on the pipes of these processes, or until the deadline.
+pub(super) fn wait_for(processes: &[&Process], deadline: Instant) {
+    let mut pipes = Vec::new();
+    for process in processes {
+        process.watched(&mut pipes);
+    }
+    let left = deadline.saturating_duration_since(Instant::now());
+    let left = Timespec { tv_sec: left.as_secs().min(3600) as i64, tv_nsec: i64::from(left.subsec_nanos()) };
+    // An interrupted wait is a short one, and whoever waits looks at the time anyway.
+    let _ = poll(&mut pipes, Some(&left));
+}
+
+/// How a process ended, in words.
+pub(super) fn in_words(status: Option<ExitStatus>) -> String {
+    match status {
+        None => "it could not be ended".to_owned(),
+        Some(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exit status {code}"),
+            (_, Some(signal)) => format!("signal {signal}{}", signal_name(signal)),
+            _ => status.to_string(),
+        },
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    let names = [
+        (Signal::KILL, " (SIGKILL)"),
+        (Signal::TERM, " (SIGTERM)"),
+        (Signal::INT, " (SIGINT)"),
+        (Signal::ABORT, " (SIGABRT)"),
+        (Signal::SEGV, " (SIGSEGV)"),
+        (Signal::BUS, " (SIGBUS)"),
+        (Signal::PIPE, " (SIGPIPE)"),
+    ];
+    names.iter().find(|(known, _)| known.as_raw() == signal).map_or("", |(_, name)| name)
+}
