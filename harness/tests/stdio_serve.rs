@@ -18,7 +18,6 @@ use nack_cases::{At, Case, FaultKind, Step};
 use nack_contracts::{Contract, shipped};
 use nack_reports::{CaseReport, Verdict};
 use nack_subjects::reference;
-use tempfile::TempDir;
 
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
@@ -110,7 +109,7 @@ fn run(
     adapter: Arc<dyn Adapter>,
     wanted: &impl Fn(&Case) -> bool,
 ) -> BTreeMap<String, CaseReport> {
-    let scratch = TempDir::new().expect("a folder");
+    let scratch = nack::scratch().expect("a folder");
     let target = Target::load("reference", Arc::clone(contract), adapter, scratch.path()).expect("it is bound");
     let cases = 0..target.cases.len();
     let selection: Vec<_> = cases.filter(|case| wanted(&target.cases[*case])).map(|case| (0, case)).collect();
