@@ -1,6 +1,7 @@
 //! Runs the cases of a contract against a subject, crashes it where a crash can matter, and judges what is durable.
 
 pub mod adapter;
+pub mod binding;
 pub mod clock;
 pub mod conformance;
 

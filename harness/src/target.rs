@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use nack_cases::{At, Call, Case, Step, expand};
 use nack_contracts::freeze::digest;
 use nack_contracts::model::CheckName;
@@ -48,6 +49,8 @@ pub struct Target {
     pub capabilities: Vec<String>,
     /// The contract's digest.
     pub digest: String,
+    /// Parameters of the contract that a binding sets otherwise.
+    pub overrides: IndexMap<String, i64>,
     pub(crate) adapter: Arc<dyn Adapter>,
     pub(crate) layout: Layout,
     pub(crate) seeds: Seeds,
@@ -73,7 +76,7 @@ impl Target {
         let layout = Layout::prepare(&contract, &template, &capabilities).map_err(|error| broken(error.to_string()))?;
         let seeds = Seeds::new(template);
         let digest = digest(&contract);
-        Ok(Target { subject: subject.to_owned(), cases, capabilities, digest, adapter, layout, seeds, contract })
+        Ok(Target { subject: subject.to_owned(), cases, capabilities, digest, overrides: IndexMap::new(), adapter, layout, seeds, contract })
     }
 
     /// How a report names this subject.
@@ -95,6 +98,10 @@ impl Target {
             let why = self.contract.capabilities.get(missing).map_or("", |capability| capability.why.as_str());
             let kind = if missing == "clock" { BecauseKind::Clock } else { BecauseKind::Capability };
             return Some(Because { kind, detail: format!("{missing}: {why}") });
+        }
+        if crate::run::has_star(case) && !self.adapter.statements() {
+            let detail = "the subject does not tell of its statements, so a fault cannot stand at each of them";
+            return Some(Because { kind: BecauseKind::Unsupported, detail: detail.to_owned() });
         }
         let declared = &self.adapter.hello().checkpoints;
         let missing = checkpoints(case).into_iter().find(|point| !declared.contains(point))?;

@@ -34,6 +34,8 @@ enum Command {
     Prove(ProveArgs),
     /// Run one stored or named case again, and show everything.
     Replay(ReplayArgs),
+    /// Put the shipped reference of a contract behind the stdio protocol.
+    Serve(ServeArgs),
 }
 
 /// How findings and lists are written.
@@ -96,6 +98,9 @@ pub(crate) struct ExplainArgs {
 pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) source: Source,
+    /// The `nack.toml` that says which subjects there are [default: looked for upward; without one, the references]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Judge only this subject.
     #[arg(long, value_name = "NAME")]
     pub(crate) subject: Option<String>,
@@ -167,6 +172,15 @@ pub(crate) struct ReplayArgs {
     pub(crate) defect: Option<String>,
 }
 
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ServeArgs {
+    /// The contract's name.
+    pub(crate) contract: String,
+    /// Serve a named defect instead of the reference itself.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) defect: Option<String>,
+}
+
 impl Args {
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<Exit, Trouble> {
@@ -178,6 +192,7 @@ impl Args {
             Command::Run(args) => run::run(&args),
             Command::Prove(args) => run::prove(&args),
             Command::Replay(args) => run::replay(&args),
+            Command::Serve(args) => run::serve(&args),
         }
     }
 }

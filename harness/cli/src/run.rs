@@ -1,7 +1,7 @@
 //! `nack run`, `nack prove` and `nack replay`: subjects are loaded, cases chosen, run, and reported.
 
 mod reports;
-mod shipped;
+mod subjects;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use std::time::Instant;
 use nack::report::report;
 use nack::run::{Options, Stored, at_point, run_cases};
 use nack::{LoadError, Target, scratch};
-use nack_cases::below;
-use nack_contracts::stable_hash;
+use nack_cases::{Case, below};
+use nack_contracts::{stable_hash, suggest};
 use nack_reports::{CaseReport, Exit, Proof, Report};
 
-use crate::args::{Common, ProveArgs, ReplayArgs, RunArgs};
+use crate::args::{Common, ProveArgs, ReplayArgs, RunArgs, ServeArgs};
 use crate::contracts::load;
 use crate::explain::nothing;
 use crate::findings::Located;
@@ -26,12 +26,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let shard = args.shard.as_deref().map(parse_shard).transpose()?;
     let scratch = make_scratch()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let targets = shipped::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
+    let targets = subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
     let wanted = |name: &str| {
         (args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix)))
             && shard.is_none_or(|(k, n)| stable_hash(name) % n == k)
     };
-    let selection = select(&targets, &wanted);
+    // Whoever asks for the served reference by name gets every case on it.
+    let whole = args.common.subject.is_some();
+    let selection = select(&targets, &|target, case| wanted(&case.name) && (whole || subjects::is_repeated(target, case)));
     if selection.is_empty() {
         let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
         return Err(nothing(&args.prefixes, names));
@@ -50,11 +52,13 @@ pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
     let outputs = reports::Outputs::parse(&args.common)?;
     let scratch = make_scratch()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    shipped::known_subject(&args.common)?;
+    if args.common.subject.as_deref().is_some_and(|subject| subject != "reference") {
+        return Err(Trouble::Usage("this version of nack proves the shipped references only".to_owned()));
+    }
     let options = options(&args.common, None)?;
     let wanted = |name: &str| args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix));
     let began = Instant::now();
-    let proved = nack::prove::prove(&contracts, &shipped::adapter, &wanted, scratch.path(), &options);
+    let proved = nack::prove::prove(&contracts, &subjects::reference, &wanted, scratch.path(), &options);
     let (targets, proof): (Vec<Target>, Proof) = proved.map_err(|error| load_trouble(error, &contracts))?;
     if proof.mutants.is_empty() && proof.nulls.is_empty() {
         let mutants = contracts.iter().flat_map(|c| c.mutants.iter().map(move |m| format!("{}/{}", c.name, m.name)));
@@ -66,15 +70,33 @@ pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
     finish(done, began, &outputs, &options)
 }
 
+/// Puts a reference behind the stdio protocol until its input ends.
+pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Trouble> {
+    let defect = args.defect.as_deref();
+    let Some(program) = nack_subjects::reference(&args.contract, defect) else {
+        let names = nack_contracts::shipped();
+        let names: Vec<&str> = names.iter().filter_map(|source| source.file.strip_prefix("contracts/")?.strip_suffix(".toml")).collect();
+        let what = defect.map_or(String::new(), |defect| format!(" with the defect `{defect}`"));
+        return Err(Trouble::Usage(format!("no reference{what} ships for `{}`; {}", args.contract, suggest(&args.contract, names))));
+    };
+    match nack::stdio::serve(program) {
+        Ok(()) => Ok(Exit::Held),
+        Err(error) => Err(Trouble::File(format!("serving ended: {error}"))),
+    }
+}
+
 pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
     let mut outputs = reports::Outputs::parse(&args.common)?;
     outputs.whole_story();
     let scratch = make_scratch()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let mut targets = shipped::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
+    let mut targets = subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
     let mut options = options(&args.common, args.defect.as_deref())?;
     options.keep.clone_from(&args.keep);
     let path = Path::new(&args.case);
+    if args.common.subject.is_none() && targets.iter().any(|target| target.subject == "reference") && !path.is_file() {
+        targets.retain(|target| target.subject == "reference");
+    }
     let selection = if path.is_file() {
         let stored = Stored::read(path).map_err(|error| Trouble::Usage(error.to_string()))?;
         options.seed = stored.seed;
@@ -90,7 +112,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
 
 /// A stored case takes the place of the contract's own cases, provided that its contract says the same as then.
 fn adopt(targets: &mut [Target], stored: Stored, file: &str) -> Result<(usize, usize), Trouble> {
-    let home = targets.iter().position(|target| target.contract.name == stored.case.contract);
+    let fits = |target: &Target| target.contract.name == stored.case.contract && target.subject == stored.subject;
+    let home = targets.iter().position(fits);
     let Some(home) = home else {
         return Err(Trouble::Usage(format!(
             "{file}: its contract `{}` is not loaded; name it with --contracts",
@@ -138,9 +161,9 @@ fn named(targets: &mut [Target], name: &str) -> Result<Vec<(usize, usize)>, Trou
     Ok(out)
 }
 
-fn select(targets: &[Target], wanted: &dyn Fn(&str) -> bool) -> Vec<(usize, usize)> {
+fn select(targets: &[Target], wanted: &dyn Fn(&Target, &Case) -> bool) -> Vec<(usize, usize)> {
     let of_target = |(home, target): (usize, &Target)| -> Vec<(usize, usize)> {
-        (0..target.cases.len()).filter(|case| wanted(&target.cases[*case].name)).map(|case| (home, case)).collect()
+        (0..target.cases.len()).filter(|case| wanted(target, &target.cases[*case])).map(|case| (home, case)).collect()
     };
     targets.iter().enumerate().flat_map(of_target).collect()
 }
@@ -166,6 +189,9 @@ fn options(common: &Common, defect: Option<&str>) -> Result<Options, Trouble> {
     }
     if let Some(folder) = &common.source.contracts {
         options.replay_flags = format!(" --contracts {folder}");
+    }
+    if let Some(config) = &common.config {
+        options.replay_flags.push_str(&format!(" --config {}", config.display()));
     }
     if let Some(defect) = defect {
         options.replay_flags.push_str(&format!(" --defect {defect}"));

@@ -12,7 +12,7 @@ use nack_reports::{Because, BecauseKind, Check, Moment};
 use super::tasks::{State, Task};
 use crate::clock::Clock;
 use crate::judge::{Evidence, Miss, Observed, Outcome, expectation, outcome_meets};
-use crate::session::{Directive, Session};
+use crate::session::Session;
 use crate::store::Sqlite;
 use crate::target::Target;
 
@@ -26,6 +26,8 @@ pub(crate) struct Ran {
     pub(crate) trouble: Option<Because>,
     pub(crate) timeline: Vec<Moment>,
     pub(crate) notes: Vec<String>,
+    /// What the subject said last.
+    pub(crate) said: Vec<String>,
     /// Where the last fault struck, as it stands in a case's name.
     pub(crate) struck_at: Option<String>,
     /// Whether every fault of the case struck.
@@ -48,6 +50,7 @@ pub(super) struct CaseRun<'a> {
     pub(super) clock: Arc<Clock>,
     pub(super) random: fastrand::Rng,
     pub(super) patience: Duration,
+    pub(super) freed_after: Duration,
     pub(super) tasks: BTreeMap<String, Task>,
     pub(super) observed: Observed,
     evidence: &'a Evidence<'a>,
@@ -56,7 +59,8 @@ pub(super) struct CaseRun<'a> {
     troubled: Option<Because>,
     pub(super) unscripted: Option<String>,
     timeline: Vec<Moment>,
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
+    pub(super) said: Vec<String>,
     pub(super) events: u64,
     pub(super) barrier_met: bool,
     pub(super) struck_at: Option<String>,
@@ -68,6 +72,8 @@ pub(super) struct CaseRun<'a> {
 pub(crate) struct How {
     pub(crate) seed: u64,
     pub(crate) patience: Duration,
+    /// After so much silence a held worker is let go, where blocking cannot be seen.
+    pub(crate) freed_after: Duration,
 }
 
 /// Runs a case once in `folder`, which must be empty.
@@ -108,6 +114,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         clock,
         random: fastrand::Rng::with_seed(how.seed),
         patience: how.patience,
+        freed_after: how.freed_after,
         tasks: BTreeMap::new(),
         observed,
         evidence,
@@ -117,6 +124,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         unscripted: None,
         timeline: Vec::new(),
         notes: Vec::new(),
+        said: Vec::new(),
         events: 0,
         barrier_met: false,
         struck_at: None,
@@ -166,7 +174,13 @@ impl CaseRun<'_> {
             }
         }
         self.settle();
-        self.session.disconnect();
+        for worker in self.session.alive() {
+            self.hear(&worker);
+        }
+        let left = self.session.finish();
+        if !left.is_empty() {
+            self.notes.push(format!("it left processes behind, which were ended: {}", left.join(", ")));
+        }
         if let Some(what) = self.unstruck.take() {
             self.trouble(BecauseKind::NotFired, what);
         }
@@ -177,6 +191,7 @@ impl CaseRun<'_> {
             trouble: self.troubled,
             timeline: self.timeline,
             notes: self.notes,
+            said: self.said,
             struck_at: self.struck_at,
         }
     }
@@ -223,10 +238,8 @@ impl CaseRun<'_> {
     }
 
     fn release(&mut self, worker: &str, reply: Option<&Matcher>) {
-        if let Some(task) = self.tasks.get_mut(worker)
-            && task.state == State::Held
-        {
-            task.state = State::Ready(Directive::Continue);
+        if self.tasks.get(worker).is_some_and(|task| task.state == State::Held) {
+            self.let_go(worker);
             self.note("harness", format!("{worker} is let go"));
         }
         self.drive(&[worker.to_owned()], None);
@@ -247,7 +260,7 @@ impl CaseRun<'_> {
     fn settle(&mut self) {
         for worker in self.tasks.keys().cloned().collect::<Vec<_>>() {
             if self.tasks[&worker].outcome().is_none() {
-                let how = self.kill(&worker);
+                let how = self.kill(&worker).how;
                 self.note(&format!("worker {worker}"), how);
                 self.done(&worker, Outcome::Nothing("killed".to_owned()));
             }
@@ -274,6 +287,7 @@ impl CaseRun<'_> {
         }
         task.judged = true;
         let fault = task.call.fault.as_ref().filter(|_| task.struck).map(|fault| fault.by);
+        let signalled = task.signalled;
         if fault == Some(FaultKind::Kill) {
             return;
         }
@@ -281,7 +295,7 @@ impl CaseRun<'_> {
         let held = match reply {
             Some(matcher) => outcome_meets(matcher, &outcome),
             // An error that was asked for is no surprise.
-            None if matches!(fault, Some(FaultKind::Raise | FaultKind::Storage(_))) => true,
+            None if signalled || matches!(fault, Some(FaultKind::Raise | FaultKind::Storage(_))) => true,
             None => matches!(outcome, Outcome::Reply(_)),
         };
         let expected = reply.map_or("a reply".to_owned(), matcher_words);

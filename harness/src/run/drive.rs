@@ -1,14 +1,14 @@
 //! The event loop: workers go on until nothing is left to wait for. Faults strike here, effects are answered here, and
 //! where workers take turns the seed picks whose turn it is.
 
-use nack_cases::{Action, FaultKind, RaiseKind};
+use nack_cases::{Action, Answer, FaultKind, RaiseKind};
 use nack_contracts::{Map, Value};
 use nack_reports::BecauseKind;
 
 use super::case::CaseRun;
 use super::tasks::State;
 use crate::judge::Outcome;
-use crate::session::{Directive, Event, Point};
+use crate::session::{Directive, Event, Killed, Point};
 
 impl CaseRun<'_> {
     /// Lets workers go on until each of `until` is over or held.
@@ -20,11 +20,17 @@ impl CaseRun<'_> {
             if !self.tasks.values().any(|task| task.state == State::Running) {
                 continue;
             }
-            match self.session.next(self.patience) {
+            // Where blocking cannot be seen, a worker that says nothing while another is held may be waiting for it.
+            let waits = |task: &super::tasks::Task| matches!(task.state, State::Held | State::AtBarrier);
+            let by_time = self.session.concurrent() && self.tasks.iter().any(|(w, task)| waits(task) && !until.contains(w));
+            let barrier_waits = self.session.concurrent() && self.tasks.values().any(|task| task.state == State::AtBarrier);
+            let patience = if by_time || barrier_waits { self.freed_after } else { self.patience };
+            match self.session.next(patience) {
                 Some((worker, event)) => {
                     self.events += 1;
                     self.handle(&worker, event, barrier);
                 }
+                None if patience < self.patience && self.free_by_time(until) => {}
                 None => {
                     self.silence();
                     return;
@@ -84,7 +90,7 @@ impl CaseRun<'_> {
             && !until.contains(holder)
         {
             self.note("harness", format!("{first} is blocked by {holder}, which is let go"));
-            self.set(holder, State::Ready(Directive::Continue));
+            self.let_go(&holder.clone());
             return true;
         }
         // A lock is worth another try only if something has happened since.
@@ -96,6 +102,28 @@ impl CaseRun<'_> {
             None => self.set(first, State::Ready(Directive::GiveUp)),
         }
         true
+    }
+
+    /// A silence that a held worker may have caused: it is let go, and the timeline says why. False: nobody is held.
+    fn free_by_time(&mut self, until: &[String]) -> bool {
+        if self.tasks.values().any(|task| task.state == State::AtBarrier) {
+            return self.unblock(until);
+        }
+        let held = self.tasks.iter().find(|(worker, task)| task.state == State::Held && !until.contains(worker));
+        let Some(holder) = held.map(|(worker, _)| worker.clone()) else { return false };
+        self.note("harness", format!("no word for {} ms: {holder} is freed by time", self.freed_after.as_millis()));
+        self.let_go(&holder);
+        true
+    }
+
+    /// Lets a held worker go on; a stopped one is continued first.
+    pub(super) fn let_go(&mut self, worker: &str) {
+        let Some(task) = self.tasks.get_mut(worker).filter(|task| task.state == State::Held) else { return };
+        let stopped = std::mem::take(&mut task.stopped);
+        task.state = State::Ready(Directive::Continue);
+        if stopped && !self.session.cont(worker) {
+            self.trouble(BecauseKind::Unsupported, format!("{worker} could not be continued"));
+        }
     }
 
     fn set(&mut self, worker: &str, state: State) {
@@ -118,7 +146,11 @@ impl CaseRun<'_> {
             Event::Reply(Value::Null) => self.done(worker, Outcome::Reply("nothing".into())),
             Event::Reply(value) => self.done(worker, Outcome::Reply(value)),
             Event::Error { name, definite, text } => self.done(worker, Outcome::Error { name, definite, text }),
+            Event::Died(how) if self.tasks.get(worker).is_some_and(|task| task.signalled) => {
+                self.done(worker, Outcome::Nothing(format!("it ended: {how}")));
+            }
             Event::Died(how) => {
+                self.hear(worker);
                 self.broken.get_or_insert_with(|| format!("worker {worker} died on its own: {how}"));
                 self.done(worker, Outcome::Nothing(format!("it died: {how}")));
             }
@@ -155,24 +187,33 @@ impl CaseRun<'_> {
                 self.set(worker, State::Held);
             }
             FaultKind::Stop => {
-                self.trouble(BecauseKind::Unsupported, "this adapter cannot stop a process".to_owned());
-                self.set(worker, State::Ready(Directive::Continue));
+                let stopped = self.session.stop(worker);
+                if !stopped {
+                    self.trouble(BecauseKind::Unsupported, format!("{worker} could not be stopped"));
+                }
+                self.strike(&lane, "is stopped here".to_owned());
+                if let Some(task) = self.tasks.get_mut(worker) {
+                    (task.state, task.stopped) = (State::Held, stopped);
+                }
             }
             FaultKind::Kill => {
-                let how = self.kill(worker);
-                self.strike(&lane, how);
+                let killed = self.kill(worker);
+                if !killed.proven {
+                    self.trouble(BecauseKind::NotFired, format!("the kill of {worker} proves nothing: {}", killed.how));
+                }
+                self.strike(&lane, killed.how);
                 self.done(worker, Outcome::Nothing("killed".to_owned()));
             }
         }
     }
 
     /// Ends a worker without farewell and follows its store to the copy, if there is one.
-    pub(super) fn kill(&mut self, worker: &str) -> String {
+    pub(super) fn kill(&mut self, worker: &str) -> Killed {
         let killed = self.session.kill(worker);
-        if let Some(path) = killed.store {
-            self.store.moved_to(path);
+        if let Some(path) = &killed.store {
+            self.store.moved_to(path.clone());
         }
-        killed.how
+        killed
     }
 
     /// An effect is counted when it is asked for: its request was read whole.
@@ -195,6 +236,16 @@ impl CaseRun<'_> {
         row.insert("sample".to_owned(), of(answer.as_ref().map(|answer| &answer.sample)));
         rows.push(row);
         match answer {
+            Some(Answer { does: Action::Signal(signal), sample, .. }) => {
+                self.strike(name, format!("{worker} asks {shown}; instead of an answer comes {sample}"));
+                let sent = self.session.signal(worker, signal);
+                if let Some(task) = self.tasks.get_mut(worker).filter(|_| sent) {
+                    task.signalled = true;
+                } else {
+                    self.trouble(BecauseKind::Unsupported, format!("{worker} could not be sent a signal"));
+                    self.set(worker, State::Ready(Directive::Answer(plain_error())));
+                }
+            }
             Some(answer) => {
                 self.note(name, format!("{worker} asks {shown}; the answer is {}", answer.sample));
                 self.set(worker, State::Ready(Directive::Answer(answer.does)));
@@ -214,24 +265,49 @@ impl CaseRun<'_> {
         task.state = State::Done(outcome);
         let row = task.reply_row(self.observed.replies.len() + 1);
         self.observed.replies.extend(row);
+        if let Some(stray) = self.session.said(worker).stray.last() {
+            let words = format!("{worker} wrote among its messages what is none: {stray}");
+            if !self.notes.contains(&words) {
+                self.notes.push(words);
+            }
+        }
         self.note(&format!("worker {worker}"), words);
     }
 
+    /// A deadline passed. Whoever wrote where only messages belong said garbage; whoever wrote nothing was silent.
     fn silence(&mut self) {
-        let running: Vec<String> = self
-            .tasks
-            .iter()
-            .filter(|(_, task)| task.state == State::Running)
-            .map(|(worker, task)| format!("{worker} in {}", task.call.name))
-            .collect();
-        let detail = format!("no word for {} s from {}", self.patience.as_secs(), running.join(", "));
-        self.trouble(BecauseKind::Silence, detail);
+        let running = self.tasks.iter().filter(|(_, task)| task.state == State::Running);
+        let running: Vec<(String, String)> =
+            running.map(|(worker, task)| (worker.clone(), task.call.name.clone())).collect();
+        let names: Vec<String> = running.iter().map(|(worker, call)| format!("{worker} in {call}")).collect();
+        let seconds = self.patience.as_secs_f64();
+        for (worker, call) in &running {
+            self.hear(worker);
+            if let Some(stray) = self.session.said(worker).stray.last().cloned() {
+                let words = format!("worker {worker} answered {call} with garbage, and with nothing else for {seconds} s: {stray}");
+                self.broken.get_or_insert(words);
+            }
+        }
+        if self.broken.is_none() {
+            self.trouble(BecauseKind::Silence, format!("no word for {seconds} s from {}", names.join(", ")));
+        }
         for worker in self.session.alive() {
             self.kill(&worker);
         }
         for task in self.tasks.values_mut().filter(|task| task.outcome().is_none()) {
             task.state = State::Done(Outcome::Nothing("silence".to_owned()));
             task.judged = true;
+        }
+    }
+
+    /// Keeps what a worker said last.
+    pub(super) fn hear(&mut self, worker: &str) {
+        let said = self.session.said(worker);
+        let lines = said.stray.into_iter().map(|line| format!("{worker} wrote among its messages: {line}"));
+        for line in lines.chain(said.stderr.into_iter().map(|line| format!("{worker}: {line}"))) {
+            if !self.said.contains(&line) {
+                self.said.push(line);
+            }
         }
     }
 }

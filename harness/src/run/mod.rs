@@ -61,6 +61,9 @@ impl Default for Options {
 /// How long a worker may be silent, before the scale. In-process references answer within a millisecond.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a worker may be silent before one that is held is let go, in case it waits for that one.
+const FREED_AFTER: Duration = Duration::from_millis(500);
+
 /// The most points that a fault at `*` is struck at, so that a subject that never ends does end.
 const MOST_POINTS: u32 = 10_000;
 
@@ -144,7 +147,7 @@ fn everywhere(
     folder: &Path,
     options: &Options,
 ) -> (Ran, Option<u32>) {
-    let how = How { seed: options.seed ^ stable_hash(&case.name), patience: PATIENCE.mul_f64(options.deadline_scale) };
+    let how = How { seed: options.seed ^ stable_hash(&case.name), patience: PATIENCE.mul_f64(options.deadline_scale), freed_after: FREED_AFTER.mul_f64(options.deadline_scale) };
     let start = |error: std::io::Error| Ran {
         trouble: Some(nack_reports::Because { kind: BecauseKind::Start, detail: error.to_string() }),
         ..Ran::default()
@@ -183,7 +186,7 @@ fn everywhere(
     (Ran { trouble, ..Ran::default() }, Some(MOST_POINTS))
 }
 
-fn has_star(case: &Case) -> bool {
+pub(crate) fn has_star(case: &Case) -> bool {
     faults(case).any(|fault| fault.at == At::Everywhere)
 }
 
@@ -220,7 +223,8 @@ pub fn at_point(case: &Case, n: u32) -> Case {
 /// Whether a case kills, stops or signals its subject: what only a process of its own can really be given.
 #[must_use]
 pub fn is_process_case(case: &Case) -> bool {
-    faults(case).any(|fault| matches!(fault.by, FaultKind::Kill | FaultKind::Stop))
+    let signals = case.needs.iter().any(|need| need == "process");
+    signals || faults(case).any(|fault| matches!(fault.by, FaultKind::Kill | FaultKind::Stop))
 }
 
 /// Moves a case's folder where it is kept. Across file systems a rename cannot, so it is copied.

@@ -30,14 +30,18 @@ fn blank(target: &Target, case: &Case, options: &Options) -> CaseReport {
         timeline: Vec::new(),
         said: Vec::new(),
         notes: Vec::new(),
-        replay: replay_line(&case.name, options),
+        replay: replay_line(target, &case.name, options),
         elapsed_us: 0,
     }
 }
 
 /// Names hold letters, digits and `/ + = @ . _ -` only, so they paste into a shell as they are.
-fn replay_line(name: &str, options: &Options) -> String {
-    format!("nack replay {name} --seed {}{}", options.seed, options.replay_flags)
+fn replay_line(target: &Target, name: &str, options: &Options) -> String {
+    let subject = match target.subject.as_str() {
+        "reference" => String::new(),
+        other => format!(" --subject {other}"),
+    };
+    format!("nack replay {name}{subject} --seed {}{}", options.seed, options.replay_flags)
 }
 
 /// The faults of a case in words.
@@ -82,6 +86,7 @@ pub(super) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, o
         report.checks = ran.checks;
         return report;
     }
+    report.said = ran.said;
     report.because = ran.trouble;
     if let Some(miss) = ran.checks.iter().find(|check| check.held == Some(false)) {
         report.expected = Some(miss.expected.clone());
@@ -94,7 +99,7 @@ pub(super) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, o
     }
     report.timeline = ran.timeline;
     if let (Some(n), Some(struck)) = (points, &ran.struck_at) {
-        report.replay = replay_line(&format!("{}@{n}-{struck}", case.name), options);
+        report.replay = replay_line(target, &format!("{}@{n}-{struck}", case.name), options);
     }
     report.checks = ran.checks;
     report

@@ -34,6 +34,10 @@ pub(super) struct Task {
     pub(super) state: State,
     /// Whether its own fault has struck.
     pub(super) struck: bool,
+    /// Whether its process is stopped while it is held.
+    pub(super) stopped: bool,
+    /// Whether it was sent a signal, so that its end is no surprise.
+    pub(super) signalled: bool,
     /// Points passed so far, of those a fault at `*` counts.
     points: u32,
     /// Answers used so far, by effect.
@@ -46,7 +50,7 @@ impl Task {
     /// A call that has not begun. `turns`: workers take turns at every point.
     pub(super) fn new(call: Call, barrier: Option<&str>, turns: bool) -> Task {
         let state = State::Fresh(watch(&call, barrier, turns));
-        Task { call, state, struck: false, points: 0, used: BTreeMap::new(), judged: false }
+        Task { call, state, struck: false, stopped: false, signalled: false, points: 0, used: BTreeMap::new(), judged: false }
     }
 
     pub(super) fn outcome(&self) -> Option<&Outcome> {

@@ -1,0 +1,177 @@
+//! Which subjects a run judges: those of a `nack.toml`, else the shipped references, in-process and served.
+
+use std::env;
+use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use nack::Target;
+use nack::adapter::{Adapter, InProcessAdapter};
+use nack::binding::{Binding, Bindings, Making, find};
+use nack::stdio::{Command, Setup, StdioAdapter};
+use nack::subject::Program;
+use nack_contracts::{Contract, Finding, Source, suggest};
+
+use super::load_trouble;
+use crate::args::Common;
+use crate::findings::Located;
+use crate::trouble::Trouble;
+
+/// The reference in this process.
+const REFERENCE: &str = "reference";
+/// The same reference as a process of its own, which can really be killed.
+const SERVED: &str = "served";
+
+/// The program of the reference for a contract, or of one of its defects, in this process.
+pub(super) fn reference(contract: &str, defect: Option<&str>) -> Option<Arc<dyn Adapter>> {
+    let program = nack_subjects::reference(contract, defect)?;
+    Some(Arc::new(InProcessAdapter::new(program)))
+}
+
+/// The `nack.toml` of a run, if it has one.
+pub(super) fn bindings(common: &Common) -> Result<Option<Bindings>, Trouble> {
+    let path = match &common.config {
+        Some(path) => Some(path.clone()),
+        None => env::current_dir().ok().and_then(|folder| find(&folder)),
+    };
+    path.map(|path| Bindings::read(&path)).transpose().map_err(|(source, finding)| found(&source, *finding))
+}
+
+fn found(source: &Source, finding: Finding) -> Trouble {
+    Trouble::Findings(vec![Located { source: Arc::new(source.clone()), finding }])
+}
+
+/// Every subject that a run may judge, ready to be judged.
+pub(super) fn targets(
+    contracts: &[Arc<Contract>],
+    common: &Common,
+    defect: Option<&str>,
+    scratch: &Path,
+) -> Result<Vec<Target>, Trouble> {
+    match bindings(common)? {
+        Some(bindings) if defect.is_none() => bound(contracts, &bindings, common, scratch),
+        Some(_) => Err(Trouble::Usage("--defect is of the shipped references, and this run has a nack.toml".to_owned())),
+        None => shipped(contracts, common, defect, scratch),
+    }
+}
+
+/// Refuses a subject that does not exist.
+fn chosen<'a>(common: &Common, names: impl Iterator<Item = &'a str>) -> Result<(), Trouble> {
+    let Some(wanted) = common.subject.as_deref() else { return Ok(()) };
+    let names: Vec<&str> = names.collect();
+    if names.contains(&wanted) {
+        return Ok(());
+    }
+    Err(Trouble::Usage(format!("there is no subject `{wanted}`; {}", suggest(wanted, names))))
+}
+
+fn shipped(
+    contracts: &[Arc<Contract>],
+    common: &Common,
+    defect: Option<&str>,
+    scratch: &Path,
+) -> Result<Vec<Target>, Trouble> {
+    chosen(common, [REFERENCE, SERVED].into_iter())?;
+    let wanted = |name: &str| common.subject.as_deref().is_none_or(|subject| subject == name);
+    let mut targets = Vec::new();
+    for contract in contracts {
+        let Some(program) = nack_subjects::reference(&contract.name, defect) else { continue };
+        let mut add = |name: &str, adapter: Arc<dyn Adapter>| -> Result<(), Trouble> {
+            let target = Target::load(name, Arc::clone(contract), adapter, scratch);
+            targets.push(target.map_err(|error| load_trouble(error, contracts))?);
+            Ok(())
+        };
+        if wanted(REFERENCE) {
+            add(REFERENCE, Arc::new(InProcessAdapter::new(Arc::clone(&program))))?;
+        }
+        if wanted(SERVED) {
+            add(SERVED, served(contract, program, defect)?)?;
+        }
+    }
+    if targets.is_empty() {
+        let names: Vec<&str> = contracts.iter().map(|contract| contract.name.as_str()).collect();
+        let what = defect.map_or("no reference".to_owned(), |defect| format!("no reference with the defect `{defect}`"));
+        return Err(Trouble::Usage(format!("{what} ships for {}", names.join(", "))));
+    }
+    Ok(targets)
+}
+
+fn served(contract: &Contract, program: Arc<dyn Program>, defect: Option<&str>) -> Result<Arc<dyn Adapter>, Trouble> {
+    let this = env::current_exe().map_err(|error| Trouble::File(format!("nack cannot find itself: {error}")))?;
+    let mut argv = vec![this.display().to_string(), "serve".to_owned(), contract.name.clone()];
+    argv.extend(defect.into_iter().flat_map(|defect| ["--defect".to_owned(), defect.to_owned()]));
+    let folder = env::current_dir().map_err(|error| Trouble::File(format!("the current folder is gone: {error}")))?;
+    let adapter = StdioAdapter::new(Command::new(argv, folder), Setup::Program(program), contract);
+    Ok(Arc::new(adapter.map_err(|error| Trouble::Start(format!("the served reference: {error}")))?))
+}
+
+fn bound(
+    contracts: &[Arc<Contract>],
+    bindings: &Bindings,
+    common: &Common,
+    scratch: &Path,
+) -> Result<Vec<Target>, Trouble> {
+    chosen(common, bindings.subjects.iter().map(|subject| subject.name.as_str()))?;
+    let mut targets = Vec::new();
+    for binding in &bindings.subjects {
+        if common.subject.as_deref().is_some_and(|wanted| wanted != binding.name) {
+            continue;
+        }
+        let contract = contract_of(contracts, bindings, binding)?;
+        let setup = match &binding.setup {
+            Making::File(file) => Setup::File(bindings.folder.join(file)),
+            Making::Command(argv) => Setup::Command(argv.clone()),
+        };
+        let command = Command::new(binding.command.clone(), bindings.folder.clone());
+        let adapter = StdioAdapter::new(command, setup, &contract)
+            .map_err(|error| Trouble::Start(format!("subject {}: {error}", binding.name)))?;
+        agrees(bindings, binding, &adapter)?;
+        let target = Target::load(&binding.name, contract, Arc::new(adapter), scratch);
+        let mut target = target.map_err(|error| load_trouble(error, contracts))?;
+        target.overrides.clone_from(&binding.params);
+        targets.push(target);
+    }
+    Ok(targets)
+}
+
+fn contract_of(
+    contracts: &[Arc<Contract>],
+    bindings: &Bindings,
+    binding: &Binding,
+) -> Result<Arc<Contract>, Trouble> {
+    let at = format!("subject.{}", binding.name);
+    let Some(contract) = contracts.iter().find(|contract| contract.name == binding.contract) else {
+        let known = suggest(&binding.contract, contracts.iter().map(|contract| contract.name.as_str()));
+        let message = format!("there is no contract `{}`", binding.contract);
+        let finding = Finding::error("binding/contract", at, binding.span.clone(), message).help(known);
+        return Err(found(&bindings.source, finding));
+    };
+    if binding.params.is_empty() {
+        return Ok(Arc::clone(contract));
+    }
+    let overridden = Contract::read(contract.source.clone(), &IndexMap::from_iter(binding.params.clone()));
+    overridden.map(Arc::new).map_err(|findings| {
+        let finding = findings.into_iter().next().unwrap_or_else(|| Finding::error("binding/params", "", 0..0, ""));
+        let message = format!("with these parameters the contract is broken: {}", finding.message);
+        found(&bindings.source, Finding::error("binding/params", at, binding.span.clone(), message))
+    })
+}
+
+/// What the file says of capabilities and what the subject says of itself must be the same.
+fn agrees(bindings: &Bindings, binding: &Binding, adapter: &StdioAdapter) -> Result<(), Trouble> {
+    let Some(expected) = &binding.capabilities else { return Ok(()) };
+    let (mut told, mut wanted) = (adapter.hello().capabilities.clone(), expected.clone());
+    told.sort();
+    wanted.sort();
+    if told == wanted {
+        return Ok(());
+    }
+    let message = format!("the file says capabilities [{}], the subject says [{}]", wanted.join(", "), told.join(", "));
+    let finding = Finding::error("binding/capabilities", format!("subject.{}", binding.name), binding.span.clone(), message);
+    Err(found(&bindings.source, finding.help("take `capabilities` out of the file, or make both say the same")))
+}
+
+/// The cases that a default run repeats on the served reference: every kill, stop and signal, for real.
+pub(super) fn is_repeated(target: &Target, case: &nack_cases::Case) -> bool {
+    target.subject != SERVED || nack::run::is_process_case(case)
+}
