@@ -14,7 +14,7 @@ use stdio_support::{SOON, Subject, at, begin, died, event, python_is_here};
 #[case::dies_of_a_signal("os.kill(os.getpid(), signal.SIGSEGV)", "signal 11 (SIGSEGV)")]
 #[case::dies_in_the_middle_of_a_message(
     "sys.stdout.write('{\"jsonrpc\": \"2.0\", \"id\": 2, \"res'); sys.stdout.flush(); os._exit(0)",
-    "in the middle of a line: `{\"jsonrpc\": \"2.0\", \"id\": 2, \"res`"
+    "in the middle of a line"
 )]
 #[case::answers_with_a_wrong_id("say(id=77, result='sent'); time.sleep(1000)", "with the id 77")]
 #[case::answers_twice("say(id=0, result=1); say(id=2, result=1)", "a question that was not asked")]
@@ -27,6 +27,10 @@ use stdio_support::{SOON, Subject, at, begin, died, event, python_is_here};
 #[case::misspells_a_parameter(
     "say(id=9, method='checkpoint', params={'nam': 'here'}); time.sleep(1000)",
     "the parameters of its `checkpoint` do not fit: missing field `name`"
+)]
+#[case::asks_on_and_on(
+    "while True: say(id=9, method='effect', params={'name': 'send', 'columns': {}})",
+    "it asks on and on"
 )]
 #[case::closes_its_output("os.close(1); time.sleep(1000)", "closed its standard output and went on running")]
 #[case::writes_a_line_of_100_mb(
@@ -49,7 +53,13 @@ fn a_subject_that_breaks_off_is_dead_within_its_deadline(#[case] body: &str, #[c
     let mut session = subject.session();
     begin(&mut session, at("here"));
     let began = Instant::now();
-    let text = died(event(&mut session));
+    let text = loop {
+        match event(&mut session) {
+            // Its first question is a proper one.
+            Event::Effect { .. } => {}
+            other => break died(other),
+        }
+    };
     assert!(text.contains(how), "{text}");
     assert!(text.contains("during `go`"), "{text}");
     assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
@@ -67,6 +77,10 @@ fn a_subject_that_breaks_off_is_dead_within_its_deadline(#[case] body: &str, #[c
 #[case::nests_without_end(
     "print('{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":' + '[' * 10**6, flush=True); time.sleep(1000)",
     "nests deeper"
+)]
+#[case::drips(
+    "for letter in 'accepted': sys.stdout.write(letter); sys.stdout.flush(); time.sleep(0.03)\ntime.sleep(1000)",
+    "accepted [it has no end]"
 )]
 #[case::floods_both_pipes(
     "threading.Thread(target=lambda: [print('err', file=sys.stderr) for _ in iter(int, 1)], daemon=True).start()\nwhile True: print('out')",

@@ -47,11 +47,14 @@ impl Command {
     }
 
     /// A command that is found by its name alone may be found through a version manager that takes longer to start
-    /// than the subject itself, so what it really ran is remembered.
+    /// than the subject itself, so what it really ran is remembered. Only if it has the same name: `uv run` is no
+    /// slow way to say `python3`, and its arguments are its own.
     pub(super) fn remember(&self, executable: Option<&str>) {
-        let by_name = self.argv.first().is_some_and(|program| !program.contains('/'));
-        if let Some(path) = executable.map(PathBuf::from).filter(|path| by_name && path.is_absolute() && path.is_file())
-        {
+        let Some(path) = executable.map(PathBuf::from).filter(|path| path.is_absolute() && path.is_file()) else {
+            return;
+        };
+        let named = self.argv.first().zip(path.file_name().and_then(|name| name.to_str()));
+        if named.is_some_and(|(called, name)| !called.contains('/') && name.starts_with(called.as_str())) {
             self.executable.get_or_init(|| path);
         }
     }
@@ -173,6 +176,11 @@ impl Process {
                 Err(_) => self.stdin = None,
             }
         }
+    }
+
+    /// How much waits to be read by the subject.
+    pub(super) fn backlog(&self) -> usize {
+        self.unsent.len()
     }
 
     /// Says farewell: a subject ends at the end of its input.

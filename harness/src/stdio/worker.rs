@@ -8,7 +8,7 @@ use nack_contracts::{Map, Value};
 use serde::de::DeserializeOwned;
 
 use super::ask::{Answer, Ask, Next, Stage, unanswered};
-use super::lines::{Tail, shown};
+use super::lines::{LONGEST, Tail, shown};
 use super::message;
 use super::process::{Command, Process, in_words, wait_for};
 use super::wire::{self, Message, RpcError, Unreadable};
@@ -17,6 +17,8 @@ use crate::session::{Directive, Event, Point, Said, StartError, Watch};
 
 /// How long a subject may live on after it closed its standard output: a program that ends closes it a little before.
 const CLOSED_WITHIN: Duration = Duration::from_millis(200);
+/// How many questions may be open at once: a subject has a few threads at most.
+const MOST_ASKS: usize = 1000;
 /// How many of the last lines a sentence quotes.
 const QUOTED: usize = 3;
 
@@ -106,9 +108,12 @@ impl Worker {
         if self.process.lines.too_long() {
             return Err("it wrote a line longer than any message".to_owned());
         }
+        if self.process.backlog() > 2 * LONGEST || self.calling.as_ref().is_some_and(|c| c.asks.len() > MOST_ASKS) {
+            return Err("it asks on and on without waiting for an answer".to_owned());
+        }
         if let Some(ended) = ended {
-            let cut = self.process.lines.unfinished().map(|cut| format!(", in the middle of a line: `{cut}`"));
-            return Err(format!("it ended by itself with {}{}", in_words(ended.status), cut.unwrap_or_default()));
+            let cut = self.process.lines.unfinished().map_or("", |_| ", in the middle of a line");
+            return Err(format!("it ended by itself with {}{cut}", in_words(ended.status)));
         }
         if self.process.silent() && self.silent_since.get_or_insert_with(Instant::now).elapsed() > CLOSED_WITHIN {
             return Err("it closed its standard output and went on running".to_owned());
@@ -293,7 +298,9 @@ impl Worker {
     }
 
     pub(super) fn said(&self) -> Said {
-        Said { stray: self.stray.lines(), stderr: self.process.tail.lines() }
+        let mut stray = self.stray.lines();
+        stray.extend(self.process.lines.unfinished().map(|cut| format!("{cut} [it has no end]")));
+        Said { stray, stderr: self.process.tail.lines() }
     }
 
     /// A sentence about its end, with the call that ran and what it said last.
