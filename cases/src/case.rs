@@ -48,7 +48,7 @@ pub struct Place {
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// One call.
-    Call(Call),
+    Call(Box<Call>),
     /// Calls that start together.
     Parallel {
         /// The calls, each on a worker of its own or in turn on one.

@@ -338,10 +338,11 @@ fn held(steps: &[Step], scenario: &Scenario) -> Result<(), Finding> {
     let mut held: HashSet<&str> = HashSet::new();
     for step in steps {
         match step {
-            Step::Call(Call { worker, fault: Some(fault), .. })
-                if matches!(fault.by, FaultKind::Hold | FaultKind::Stop) =>
-            {
-                held.insert(worker);
+            Step::Call(call) => {
+                let holds = |fault: &crate::case::Fault| matches!(fault.by, FaultKind::Hold | FaultKind::Stop);
+                if call.fault.as_ref().is_some_and(holds) {
+                    held.insert(&call.worker);
+                }
             }
             Step::Release { worker, .. } if !held.remove(worker.as_str()) => {
                 let message = format!("`release = \"{worker}\"`, but no call of that worker is held then");

@@ -15,7 +15,7 @@ pub(crate) fn step(contract: &Contract, node: &Node) -> Result<Step, Finding> {
         node.fields().ok_or_else(|| broken(node, format!("a step is a table, and this is {}", node.describe())))?;
     let has = |key: &str| fields.contains_key(key);
     if has("call") {
-        return Ok(Step::Call(call(contract, node, fields)?));
+        return Ok(Step::Call(Box::new(call(contract, node, fields)?)));
     }
     if has("parallel") {
         only(fields, &["parallel", "barrier"])?;

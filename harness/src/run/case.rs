@@ -181,11 +181,12 @@ impl CaseRun<'_> {
         if !left.is_empty() {
             self.notes.push(format!("it left processes behind, which were ended: {}", left.join(", ")));
         }
+        let all_struck = self.unstruck.is_none();
         if let Some(what) = self.unstruck.take() {
             self.trouble(BecauseKind::NotFired, what);
         }
         Ran {
-            all_struck: !self.troubled.as_ref().is_some_and(|because| because.kind == BecauseKind::NotFired),
+            all_struck,
             checks: self.checks,
             broken: self.broken,
             trouble: self.troubled,

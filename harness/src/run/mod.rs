@@ -11,6 +11,7 @@ pub use report::fault_words;
 pub use stored::{Stored, StoredError};
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -112,10 +113,10 @@ fn judge_of<'j, 'c>(
     index: usize,
     target: &'c Target,
 ) -> rusqlite::Result<&'j Evidence<'c>> {
-    if !judges.contains_key(&index) {
-        judges.insert(index, Evidence::new(&target.contract)?);
-    }
-    Ok(&judges[&index])
+    Ok(match judges.entry(index) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(free) => free.insert(Evidence::new(&target.contract)?),
+    })
 }
 
 /// Runs one case on a target: once, or once for each point if a fault stands at `*`.
@@ -172,7 +173,8 @@ fn everywhere(
     for n in 1..=MOST_POINTS {
         let ran = once(&at_point(case, n), n);
         let ended = !ran.all_struck;
-        if ended && n > 1 && !ran.failed() {
+        let only_that = ran.trouble.as_ref().is_some_and(|because| because.kind == BecauseKind::NotFired);
+        if ended && n > 1 && only_that && !ran.failed() {
             // The fault no longer strikes: every point was tried.
             return (Ran { trouble: None, ..ran }, Some(n - 1));
         }
@@ -194,7 +196,7 @@ pub(crate) fn faults(case: &Case) -> impl Iterator<Item = &nack_cases::Fault> {
     case.steps
         .iter()
         .flat_map(|step| match step {
-            Step::Call(call) => std::slice::from_ref(call),
+            Step::Call(call) => std::slice::from_ref(call.as_ref()),
             Step::Parallel { calls, .. } => calls.as_slice(),
             _ => &[],
         })
@@ -207,7 +209,7 @@ pub fn at_point(case: &Case, n: u32) -> Case {
     let mut case = case.clone();
     for step in &mut case.steps {
         let calls = match step {
-            Step::Call(call) => std::slice::from_mut(call),
+            Step::Call(call) => std::slice::from_mut(call.as_mut()),
             Step::Parallel { calls, .. } => calls.as_mut_slice(),
             _ => continue,
         };
