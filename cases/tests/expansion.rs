@@ -57,7 +57,8 @@ fn a_name_pastes_into_a_shell_as_it_is() {
 /// A contract with one table of one bound column and any number of values, extra rows and samples.
 fn generated(values: &[String], extra: &[String], vary: &str) -> Contract {
     let quoted = |items: &[String]| items.iter().map(|item| format!("\"{item}\"")).collect::<Vec<_>>().join(", ");
-    let rows: Vec<String> = values.iter().map(|value| format!("[\"row-{value}\", \"{value}\", \"*\", \"yes\"]")).collect();
+    let rows: Vec<String> =
+        values.iter().map(|value| format!("[\"row-{value}\", \"{value}\", \"*\", \"yes\"]")).collect();
     let samples: Vec<String> = extra.iter().enumerate().map(|(i, label)| format!("{label} = {i}")).collect();
     let text = format!(
         r#"
@@ -91,7 +92,8 @@ fn generated(values: &[String], extra: &[String], vary: &str) -> Contract {
         samples.join(", "),
         rows.join(", ")
     );
-    Contract::read(Source::new("made.toml", text.clone()), &IndexMap::new()).unwrap_or_else(|f| panic!("{text}\n{f:#?}"))
+    Contract::read(Source::new("made.toml", text.clone()), &IndexMap::new())
+        .unwrap_or_else(|f| panic!("{text}\n{f:#?}"))
 }
 
 fn names(contract: &Contract) -> Vec<String> {

@@ -85,9 +85,9 @@ impl Bindings {
     /// One finding for what is wrong, with its place and its mend.
     pub fn read(path: &Path) -> Result<Bindings, (Source, Box<Finding>)> {
         let file = path.display().to_string();
-        let text = fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
-            String::from_utf8(bytes).map_err(|_| "it is not UTF-8; save it as UTF-8".to_owned())
-        });
+        let text = fs::read(path)
+            .map_err(|error| error.to_string())
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8; save it as UTF-8".to_owned()));
         let (source, error) = match text {
             Ok(text) => (Source::new(file, text), None),
             Err(error) => (Source::new(file, ""), Some(error)),
@@ -119,13 +119,21 @@ fn bind(folder: &Path, name: &Spanned<String>, subject: Subject) -> Result<Bindi
     };
     let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.get_ref().is_empty() || !name.get_ref().chars().all(legal) || name.get_ref() == "reference" {
-        return wrong(name.span(), "a subject's name is made of letters, digits, - and _, and is not `reference`".to_owned(), "rename it");
+        return wrong(
+            name.span(),
+            "a subject's name is made of letters, digits, - and _, and is not `reference`".to_owned(),
+            "rename it",
+        );
     }
     match subject.adapter.get_ref().as_str() {
         "stdio" => {}
         known @ ("command" | "http") => {
             let message = format!("the adapter `{known}` is not in this version of nack");
-            return wrong(subject.adapter.span(), message, "reach the subject by `stdio`, with an SDK or with the protocol page alone");
+            return wrong(
+                subject.adapter.span(),
+                message,
+                "reach the subject by `stdio`, with an SDK or with the protocol page alone",
+            );
         }
         other => {
             let message = format!("there is no adapter `{other}`; {}", suggest(other, ["stdio"]));
@@ -133,7 +141,11 @@ fn bind(folder: &Path, name: &Spanned<String>, subject: Subject) -> Result<Bindi
         }
     }
     if subject.command.get_ref().is_empty() {
-        return wrong(subject.command.span(), "the command is empty".to_owned(), "write [\"program\", \"argument\", …]");
+        return wrong(
+            subject.command.span(),
+            "the command is empty".to_owned(),
+            "write [\"program\", \"argument\", …]",
+        );
     }
     if let Some(store) = &subject.store
         && !store.get_ref().starts_with("sqlite:")
@@ -142,12 +154,20 @@ fn bind(folder: &Path, name: &Spanned<String>, subject: Subject) -> Result<Bindi
         return wrong(store.span(), format!("the store `{kind}:` is not in this version of nack"), "use `sqlite:FILE`");
     }
     let Some(setup) = subject.setup else {
-        return wrong(name.span(), "`setup` is missing: nobody makes the tables".to_owned(), "name a file of SQL, or a command (a list)");
+        return wrong(
+            name.span(),
+            "`setup` is missing: nobody makes the tables".to_owned(),
+            "name a file of SQL, or a command (a list)",
+        );
     };
     if let Making::File(file) = setup.get_ref()
         && !folder.join(file).is_file()
     {
-        return wrong(setup.span(), format!("there is no file `{file}` in {}", folder.display()), "name a file of SQL, or a command (a list)");
+        return wrong(
+            setup.span(),
+            format!("there is no file `{file}` in {}", folder.display()),
+            "name a file of SQL, or a command (a list)",
+        );
     }
     Ok(Binding {
         name: name.get_ref().clone(),

@@ -67,7 +67,10 @@ fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
         );
     }
     if ran("stdio") {
-        out.push("SQLite does not tell transactions apart from outside: changes of one transaction are judged one by one".to_owned());
+        out.push(
+            "SQLite does not tell transactions apart from outside: changes of one transaction are judged one by one"
+                .to_owned(),
+        );
     }
     out.push("loss of power is not tried: a missing fsync would not be seen".to_owned());
     let mut seen = Vec::new();

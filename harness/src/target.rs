@@ -76,7 +76,17 @@ impl Target {
         let layout = Layout::prepare(&contract, &template, &capabilities).map_err(|error| broken(error.to_string()))?;
         let seeds = Seeds::new(template);
         let digest = digest(&contract);
-        Ok(Target { subject: subject.to_owned(), cases, capabilities, digest, overrides: IndexMap::new(), adapter, layout, seeds, contract })
+        Ok(Target {
+            subject: subject.to_owned(),
+            cases,
+            capabilities,
+            digest,
+            overrides: IndexMap::new(),
+            adapter,
+            layout,
+            seeds,
+            contract,
+        })
     }
 
     /// How a report names this subject.

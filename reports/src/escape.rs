@@ -87,7 +87,8 @@ pub fn markdown(text: &str) -> String {
 }
 
 fn ends_with(chars: &[char], ascii: &str) -> bool {
-    chars.len() >= ascii.len() && chars[chars.len() - ascii.len()..].iter().zip(ascii.chars()).all(|(a, b)| a.to_ascii_lowercase() == b)
+    chars.len() >= ascii.len()
+        && chars[chars.len() - ascii.len()..].iter().zip(ascii.chars()).all(|(a, b)| a.to_ascii_lowercase() == b)
 }
 
 fn entity(out: &mut String, c: char) {
@@ -95,17 +96,13 @@ fn entity(out: &mut String, c: char) {
     _ = write!(out, "&#{};", u32::from(c));
 }
 
-/// One line of text as code, for the same places as [`markdown`]. Empty text gives nothing.
+/// One line of text as code, for the same places as [`markdown`].
 #[must_use]
 pub fn markdown_code(text: &str) -> String {
     let shown = terminal(text, Newlines::Show);
-    let plain = !shown.contains(['`', '|', '\\']) && !shown.starts_with(' ') && !shown.ends_with(' ');
-    match (shown.is_empty(), plain) {
-        (true, _) => String::new(),
-        (false, true) => format!("`{shown}`"),
-        // Inside backticks nothing can be escaped, and a table's cell ends at a pipe even there.
-        (false, false) => format!("<code>{}</code>", markdown(text)),
-    }
+    let plain = !shown.is_empty() && !shown.contains(['`', '|', '\\']) && shown.trim_matches(' ') == shown;
+    // Inside backticks nothing can be escaped, and a table's cell ends at a pipe even there.
+    if plain { format!("`{shown}`") } else { format!("<code>{}</code>", markdown(text)) }
 }
 
 /// Text of any number of lines as a block of code, whose fence no line of the text can close. It must stand at the

@@ -28,7 +28,8 @@ pub fn from_json(json: &str) -> Result<Report, serde_json::Error> {
     if report.format == FORMAT {
         Ok(report)
     } else {
-        let message = format!("this report is of format {}, and this version of nack reads format {FORMAT}", report.format);
+        let message =
+            format!("this report is of format {}, and this version of nack reads format {FORMAT}", report.format);
         Err(serde_json::Error::custom(message))
     }
 }

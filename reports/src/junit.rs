@@ -7,7 +7,9 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use crate::escape::{Newlines, xml};
-use crate::summary::{CHECKED_NOTHING, Group, checked_nothing, groups, kind_words, known_reason, overrides, reason, red};
+use crate::summary::{
+    CHECKED_NOTHING, Group, checked_nothing, groups, kind_words, known_reason, overrides, reason, red_names,
+};
 use crate::text::plain;
 use crate::{CaseReport, Fate, MutantReport, Proof, Report, Verdict};
 
@@ -76,11 +78,10 @@ fn status(case: &CaseReport) -> TestCaseStatus {
     match case.verdict {
         Verdict::Pass => TestCaseStatus::success(),
         Verdict::Fail => {
-            let checks: Vec<&str> = red(case).map(|check| check.name.as_str()).collect();
             let (kind, message) = match &case.broken {
                 Some(broken) => ("protocol".to_owned(), broken.as_str()),
                 None if checked_nothing(case) => ("nothing checked".to_owned(), CHECKED_NOTHING),
-                None => (checks.join(", "), case.why.as_str()),
+                None => (red_names(case), case.why.as_str()),
             };
             refuted(NonSuccessKind::Failure, &kind, message, &plain(case))
         }
@@ -95,7 +96,7 @@ fn status(case: &CaseReport) -> TestCaseStatus {
 
 fn refuted(kind: NonSuccessKind, ty: &str, message: &str, description: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
-    status.set_type(line(ty)).set_message(line(message)).set_description(xml(description, Newlines::Keep));
+    status.set_type(line(ty)).set_message(line(message)).set_description(xml(description.trim(), Newlines::Keep));
     status
 }
 

@@ -3,8 +3,8 @@
 
 use crate::escape::{markdown as words, markdown_code as code, markdown_fence as fence};
 use crate::summary::{
-    CHECKED_NOTHING, checked_nothing, counts_line, cut, fates, fault, groups, held, known_reason, many,
-    not_covered, not_made, outcome, overrides, proof_line, reason, red, with,
+    CHECKED_NOTHING, checked_nothing, counts_line, cut, fates, fault, groups, known_reason, many, not_covered,
+    not_made, outcome, overrides, proof_line, reason, red_names, with,
 };
 use crate::{CaseReport, Fate, MutantReport, Proof, Report, Verdict};
 
@@ -23,9 +23,11 @@ const VALUE: usize = 600;
 /// Renders a report as GitHub's Markdown.
 #[must_use]
 pub fn markdown(report: &Report) -> String {
-    let mut out = String::new();
-    let mark = if held(report) { "held" } else { "not held" };
-    out += &format!("## nack: {mark}\n\n{}\n", words(&outcome(report)));
+    let (verdict, why) = outcome(report);
+    let mut out = format!("## nack: {verdict}\n");
+    if !why.is_empty() {
+        out += &format!("\n{}\n", words(&why));
+    }
     if report.counts.total() > 0 {
         out += &format!("\n**{}**\n", counts_line(&report.counts));
         subjects(&mut out, report);
@@ -42,9 +44,14 @@ pub fn markdown(report: &Report) -> String {
     if let Some(proof) = &report.proof {
         proven(&mut out, proof);
     }
-    section(&mut out, "What this run does not show", CLOSING, report.closing.iter().map(|line| format!("- {}\n", words(&cut(line, VALUE)))));
+    section(
+        &mut out,
+        "What this run does not show",
+        CLOSING,
+        report.closing.iter().map(|line| format!("- {}\n", words(&cut(line, VALUE)))),
+    );
     contracts(&mut out, report);
-    out += &format!("\nnack {}, seed {}, exit {}\n", words(&report.nack), report.seed, report.exit);
+    out += &format!("\nnack {}, seed {}, exit {}\n", code(&report.nack), report.seed, report.exit);
     out
 }
 
@@ -118,7 +125,7 @@ fn evidence(case: &CaseReport) -> String {
     }
     field("expected", case.expected.as_deref().unwrap_or_default());
     field("observed", case.observed.as_deref().unwrap_or_default());
-    field("checks", &red(case).map(|check| check.name.as_str()).collect::<Vec<_>>().join(", "));
+    field("checks", &red_names(case));
     lines.push(format!("replay:   {}", case.replay));
     lines.join("\n")
 }
@@ -133,10 +140,18 @@ fn proven(out: &mut String, proof: &Proof) {
     section(out, "Mutants that survived", PROOF, of(proof, Fate::Survived).map(survivor));
     let bullet = |case: &String| format!("- {}\n", code(case));
     section(out, "Vacuous cases, which can convict nobody", PROOF, proof.vacuous.iter().map(bullet));
-    let uncovered = |mutant: &MutantReport| format!("- {}: {}\n", code(&mutant.name), words(&cut(&reason(mutant.because.as_ref()), VALUE)));
+    let uncovered = |mutant: &MutantReport| {
+        format!("- {}: {}\n", code(&mutant.name), words(&cut(&reason(mutant.because.as_ref()), VALUE)))
+    };
     section(out, "Mutants not covered", PROOF, of(proof, Fate::NotCovered).map(uncovered));
     let null = |null: &crate::Null| {
-        format!("- {} on {}: refused by {} of {} cases\n", code(&null.name), code(&null.contract), null.refused, null.cases)
+        format!(
+            "- {} on {}: refused by {} of {} cases\n",
+            code(&null.name),
+            code(&null.contract),
+            null.refused,
+            null.cases
+        )
     };
     section(out, "Null subjects", PROOF, proof.nulls.iter().map(null));
     matrix(out, proof);
@@ -147,7 +162,12 @@ fn of(proof: &Proof, fate: Fate) -> impl Iterator<Item = &MutantReport> {
 }
 
 fn survivor(mutant: &MutantReport) -> String {
-    let mut out = format!("- {}: {} ({})\n", code(&mutant.name), words(&cut(&mutant.defect, VALUE)), code(&mutant.source.to_string()));
+    let mut out = format!(
+        "- {}: {} ({})\n",
+        code(&mutant.name),
+        words(&cut(&mutant.defect, VALUE)),
+        code(&mutant.source.to_string())
+    );
     for kill in mutant.kills.iter().filter(|kill| kill.killed_by.is_none()) {
         let instead = kill.instead.as_deref().unwrap_or("nothing is known of it");
         out += &format!("  - expected {} to kill it through {}; ", code(&kill.expected), code(&kill.by.join(", ")));
@@ -161,14 +181,23 @@ fn matrix(out: &mut String, proof: &Proof) {
     for mutant in &proof.mutants {
         for kill in &mutant.kills {
             if let Some(killed_by) = &kill.killed_by {
-                rows.push(format!("| {} | {} | {} |\n", code(&mutant.name), code(killed_by), code(&kill.by.join(", "))));
+                rows.push(format!(
+                    "| {} | {} | {} |\n",
+                    code(&mutant.name),
+                    code(killed_by),
+                    code(&kill.by.join(", "))
+                ));
             }
         }
     }
     if rows.is_empty() {
         return;
     }
-    *out += &format!("\n<details><summary>Which case killed which mutant ({} of {})</summary>\n\n", fates(proof)[0], proof.mutants.len());
+    *out += &format!(
+        "\n<details><summary>Which case killed which mutant ({} of {})</summary>\n\n",
+        fates(proof)[0],
+        proof.mutants.len()
+    );
     *out += "| mutant | killed by | through |\n| --- | --- | --- |\n";
     fill(out, PROOF, &rows, "");
     *out += "\n</details>\n";
@@ -180,6 +209,12 @@ fn contracts(out: &mut String, report: &Report) {
     }
     *out += "\n### Contracts\n\n| contract | version | SHA-256 | |\n| --- | ---: | --- | --- |\n";
     for info in &report.contracts {
-        *out += &format!("| {} | {} | {} | {} |\n", code(&info.name), info.version, code(&info.digest), words(&overrides(info)));
+        *out += &format!(
+            "| {} | {} | {} | {} |\n",
+            code(&info.name),
+            info.version,
+            code(&info.digest),
+            words(&overrides(info))
+        );
     }
 }

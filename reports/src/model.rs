@@ -228,7 +228,7 @@ impl fmt::Display for Place {
 }
 
 /// One check of a case.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// `reply`, `expect`, `invariant:NAME`, `vocabulary` or `gate:NAME`.
     pub name: String,

@@ -1,7 +1,7 @@
 //! What the renderers for people say alike: counts, reasons with how often they apply, and the one line that a run
 //! comes to. Nothing is left out here: a case that was not covered is in a group, and the groups hold all of them.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::{Because, BecauseKind, CaseReport, Check, ContractInfo, Counts, Fate, Proof, Report, SubjectInfo, Verdict};
 
@@ -91,6 +91,8 @@ fn most_first(reasons: IndexMap<String, Vec<&CaseReport>>) -> Vec<(String, Vec<&
 /// Why a case did not count, in words.
 pub(crate) fn reason(because: Option<&Because>) -> String {
     match because {
+        // The harness may begin its own words with the kind already.
+        Some(because) if because.detail.starts_with(kind_words(because.kind)) => because.detail.clone(),
         Some(because) => format!("{}: {}", kind_words(because.kind), because.detail),
         None => "no reason is given".to_owned(),
     }
@@ -122,6 +124,12 @@ pub(crate) fn kind_words(kind: BecauseKind) -> &'static str {
 /// The checks of a case that did not hold.
 pub(crate) fn red(case: &CaseReport) -> impl Iterator<Item = &Check> {
     case.checks.iter().filter(|check| check.held == Some(false))
+}
+
+/// Their names, each once: a check is made again after each step that expects something.
+pub(crate) fn red_names(case: &CaseReport) -> String {
+    let names: IndexSet<&str> = red(case).map(|check| check.name.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// A failure that no check and no breach of the protocol explains: nothing was checked.
@@ -189,14 +197,17 @@ pub(crate) fn proof_line(proof: &Proof) -> String {
 
 /// Whether everything that was tried held, and something was tried.
 pub(crate) fn held(report: &Report) -> bool {
-    let proof = report.proof.as_ref();
-    let proven = proof.is_none_or(|proof| fates(proof)[1] == 0 && proof.vacuous.is_empty());
-    let tried = report.counts.total() > 0 || proof.is_some_and(|proof| !proof.mutants.is_empty() || !proof.nulls.is_empty());
-    report.exit == 0 && report.counts.fail == 0 && report.counts.inconclusive == 0 && proven && tried
+    let proven = report.proof.as_ref().is_none_or(|proof| fates(proof)[1] == 0 && proof.vacuous.is_empty());
+    tried(report) && report.exit == 0 && report.counts.fail == 0 && report.counts.inconclusive == 0 && proven
 }
 
-/// What the run came to, in one line.
-pub(crate) fn outcome(report: &Report) -> String {
+fn tried(report: &Report) -> bool {
+    let proof = report.proof.as_ref();
+    report.counts.total() > 0 || proof.is_some_and(|proof| !proof.mutants.is_empty() || !proof.nulls.is_empty())
+}
+
+/// What the run came to: in a word, and why, which may be empty.
+pub(crate) fn outcome(report: &Report) -> (String, String) {
     let held = held(report);
     let mut parts: Vec<String> = if held { achieved(report) } else { refuted(report) };
     let exit = match report.exit {
@@ -205,12 +216,12 @@ pub(crate) fn outcome(report: &Report) -> String {
         4 => "nothing matched",
         70 => "a fault of nack itself",
         130 => "interrupted, and what was not run is not in this report",
-        _ if parts.is_empty() => "nothing was run",
+        _ if !tried(report) => "nothing was run",
         _ => "",
     };
     parts.extend((!exit.is_empty()).then(|| exit.to_owned()));
     let verdict = if held { "held".to_owned() } else { format!("not held, exit {}", report.exit) };
-    format!("{verdict}: {}", parts.join("; "))
+    (verdict, parts.join("; "))
 }
 
 fn achieved(report: &Report) -> Vec<String> {

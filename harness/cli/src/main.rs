@@ -37,7 +37,9 @@ fn quiet_panics() {
         let subject = std::thread::current().name().is_some_and(|name| name.starts_with("nack worker"));
         if !subject {
             let place = info.location().map_or(String::new(), |place| format!(" at {}:{}", place.file(), place.line()));
-            let text = info.payload_as_str().unwrap_or("no text");
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text");
             anstream::eprintln!("nack itself failed{place}: {text}\nThis is a fault of nack; please report it.");
         }
     }));

@@ -33,7 +33,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     };
     // Whoever asks for the served reference by name gets every case on it.
     let whole = args.common.subject.is_some();
-    let selection = select(&targets, &|target, case| wanted(&case.name) && (whole || subjects::is_repeated(target, case)));
+    let selection =
+        select(&targets, &|target, case| wanted(&case.name) && (whole || subjects::is_repeated(target, case)));
     if selection.is_empty() {
         let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
         return Err(nothing(&args.prefixes, names));
@@ -75,9 +76,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Trouble> {
     let defect = args.defect.as_deref();
     let Some(program) = nack_subjects::reference(&args.contract, defect) else {
         let names = nack_contracts::shipped();
-        let names: Vec<&str> = names.iter().filter_map(|source| source.file.strip_prefix("contracts/")?.strip_suffix(".toml")).collect();
+        let names: Vec<&str> =
+            names.iter().filter_map(|source| source.file.strip_prefix("contracts/")?.strip_suffix(".toml")).collect();
         let what = defect.map_or(String::new(), |defect| format!(" with the defect `{defect}`"));
-        return Err(Trouble::Usage(format!("no reference{what} ships for `{}`; {}", args.contract, suggest(&args.contract, names))));
+        return Err(Trouble::Usage(format!(
+            "no reference{what} ships for `{}`; {}",
+            args.contract,
+            suggest(&args.contract, names)
+        )));
     };
     match nack::stdio::serve(program) {
         Ok(()) => Ok(Exit::Held),

@@ -22,8 +22,10 @@ impl CaseRun<'_> {
             }
             // Where blocking cannot be seen, a worker that says nothing while another is held may be waiting for it.
             let waits = |task: &super::tasks::Task| matches!(task.state, State::Held | State::AtBarrier);
-            let by_time = self.session.concurrent() && self.tasks.iter().any(|(w, task)| waits(task) && !until.contains(w));
-            let barrier_waits = self.session.concurrent() && self.tasks.values().any(|task| task.state == State::AtBarrier);
+            let by_time =
+                self.session.concurrent() && self.tasks.iter().any(|(w, task)| waits(task) && !until.contains(w));
+            let barrier_waits =
+                self.session.concurrent() && self.tasks.values().any(|task| task.state == State::AtBarrier);
             let patience = if by_time || barrier_waits { self.freed_after } else { self.patience };
             match self.session.next(patience) {
                 Some((worker, event)) => {
@@ -284,7 +286,9 @@ impl CaseRun<'_> {
         for (worker, call) in &running {
             self.hear(worker);
             if let Some(stray) = self.session.said(worker).stray.last().cloned() {
-                let words = format!("worker {worker} answered {call} with garbage, and with nothing else for {seconds} s: {stray}");
+                let words = format!(
+                    "worker {worker} answered {call} with garbage, and with nothing else for {seconds} s: {stray}"
+                );
                 self.broken.get_or_insert(words);
             }
         }

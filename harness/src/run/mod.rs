@@ -148,7 +148,11 @@ fn everywhere(
     folder: &Path,
     options: &Options,
 ) -> (Ran, Option<u32>) {
-    let how = How { seed: options.seed ^ stable_hash(&case.name), patience: PATIENCE.mul_f64(options.deadline_scale), freed_after: FREED_AFTER.mul_f64(options.deadline_scale) };
+    let how = How {
+        seed: options.seed ^ stable_hash(&case.name),
+        patience: PATIENCE.mul_f64(options.deadline_scale),
+        freed_after: FREED_AFTER.mul_f64(options.deadline_scale),
+    };
     let start = |error: std::io::Error| Ran {
         trouble: Some(nack_reports::Because { kind: BecauseKind::Start, detail: error.to_string() }),
         ..Ran::default()

@@ -50,7 +50,16 @@ impl Task {
     /// A call that has not begun. `turns`: workers take turns at every point.
     pub(super) fn new(call: Call, barrier: Option<&str>, turns: bool) -> Task {
         let state = State::Fresh(watch(&call, barrier, turns));
-        Task { call, state, struck: false, stopped: false, signalled: false, points: 0, used: BTreeMap::new(), judged: false }
+        Task {
+            call,
+            state,
+            struck: false,
+            stopped: false,
+            signalled: false,
+            points: 0,
+            used: BTreeMap::new(),
+            judged: false,
+        }
     }
 
     pub(super) fn outcome(&self) -> Option<&Outcome> {

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexSet;
+
 use super::page::{Page, Paint};
 use crate::escape::{Newlines, terminal};
 use crate::summary::{CHECKED_NOTHING, checked_nothing, fault, many, reason, red};
@@ -13,11 +15,13 @@ const START: usize = 20;
 const END: usize = 40;
 const AROUND: usize = 5;
 
-/// The most characters of one moment.
+/// The most characters of one moment, and of a lane before it pushes the others aside.
 const MOMENT: usize = 240;
+const LANE: usize = 24;
 
-/// How many lines of what a subject said are shown.
+/// How many lines of what a subject said are shown, and how many characters of each.
 const SAID: usize = 32;
+const SAID_LINE: usize = 500;
 
 pub(super) fn block(page: &mut Page, case: &CaseReport) {
     let (word, paint) = match case.verdict {
@@ -29,10 +33,9 @@ pub(super) fn block(page: &mut Page, case: &CaseReport) {
     };
     page.gap();
     page.put(paint, word).put(Paint::Plain, "  ").line(Paint::Strong, &case.name);
-    page.spaces(2).prose(2, Paint::Plain, &case.why);
     requirement(page, case);
     outcome(page, case);
-    timeline(page, &case.timeline);
+    timeline(page, case);
     said(page, &case.said);
     for note in &case.notes {
         page.field("note", note);
@@ -41,6 +44,7 @@ pub(super) fn block(page: &mut Page, case: &CaseReport) {
 }
 
 fn requirement(page: &mut Page, case: &CaseReport) {
+    page.field("why", &case.why);
     page.field("subject", &case.subject);
     page.field("rule", &format!("{} at {}", case.rule, case.source));
     let rows: Vec<String> = case.rows.iter().map(ToString::to_string).collect();
@@ -61,19 +65,17 @@ fn outcome(page: &mut Page, case: &CaseReport) {
         page.field("reason", CHECKED_NOTHING);
     }
     let shown = case.expected.as_deref().zip(case.observed.as_deref());
+    let told = red(case).any(|check| shown == Some((&check.expected, &check.observed)));
     if let Some((expected, observed)) = shown
+        && !told
         && case.broken.as_deref() != Some(observed)
     {
         pair(page, expected, observed);
     }
-    let mut label = "checks";
-    for check in red(case) {
-        let wide = red(case).map(|check| check.name.chars().count()).max().unwrap_or(0);
-        let pad = wide.saturating_sub(check.name.chars().count());
-        page.label(label).put(Paint::Bad, &check.name).spaces(pad + 2);
-        page.prose(14 + wide, Paint::Plain, if check.words.is_empty() { "does not hold" } else { &check.words });
-        label = "";
-        if shown != Some((&check.expected, &check.observed)) && !(check.expected.is_empty() && check.observed.is_empty()) {
+    for check in red(case).collect::<IndexSet<_>>() {
+        page.label("check").put(Paint::Bad, &check.name).end();
+        page.field("", &check.words);
+        if !(check.expected.is_empty() && check.observed.is_empty()) {
             pair(page, &check.expected, &check.observed);
         }
     }
@@ -100,14 +102,22 @@ fn pair(page: &mut Page, expected: &str, observed: &str) {
     }
 }
 
-fn timeline(page: &mut Page, moments: &[Moment]) {
+fn timeline(page: &mut Page, case: &CaseReport) {
+    let moments = &case.timeline;
     if moments.is_empty() {
         return;
     }
     let struck = moments.iter().any(|moment| moment.fault);
-    page.label("timeline").line(Paint::Quiet, if struck { "(! is where the fault struck)" } else { "(no fault struck)" });
+    page.spaces(2).line(
+        Paint::Quiet,
+        match (struck, case.fault.is_empty()) {
+            (true, _) => "timeline (! is where the fault struck)",
+            (false, false) => "timeline (its fault never struck)",
+            (false, true) => "timeline",
+        },
+    );
     let lane = |moment: &Moment| terminal(&moment.lane, Newlines::Show).chars().count();
-    let wide = moments.iter().map(lane).max().unwrap_or(0);
+    let wide = moments.iter().map(lane).max().unwrap_or(0).min(LANE);
     let mut next = 0;
     for i in kept(moments, page.all()) {
         skipped(page, i - next);
@@ -115,7 +125,7 @@ fn timeline(page: &mut Page, moments: &[Moment]) {
         let moment = &moments[i];
         let paint = if moment.fault { Paint::Bad } else { Paint::Plain };
         page.spaces(4).put(paint, if moment.fault { "!" } else { " " }).spaces(1);
-        page.put(Paint::Quiet, &moment.lane).spaces(wide - lane(moment) + 2);
+        page.put(Paint::Quiet, &moment.lane).spaces(wide.saturating_sub(lane(moment)) + 2);
         let what = page.cut(&joined(&moment.what), MOMENT);
         page.prose(8 + wide, paint, &what);
     }
@@ -144,10 +154,11 @@ fn joined(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// Quoted, so that blanks at the ends are seen.
 fn said(page: &mut Page, lines: &[String]) {
     let from = if page.all() { 0 } else { lines.len().saturating_sub(SAID) };
-    let quoted: Vec<String> = lines[from..].iter().map(|line| format!("\"{}\"", terminal(line, Newlines::Show))).collect();
-    if !quoted.is_empty() {
-        page.exact("said last", Paint::Plain, &quoted.join("\n"));
+    for (i, line) in lines[from..].iter().enumerate() {
+        let line = page.cut(line, SAID_LINE);
+        page.label(if i == 0 { "said last" } else { "" }).line(Paint::Plain, &format!("\"{line}\""));
     }
 }

@@ -71,7 +71,9 @@ pub fn text(report: &Report, style: Style) -> String {
     }
     page.gap();
     let paint = if held(report) { Paint::Good } else { Paint::Bad };
-    page.put(paint, &outcome(report)).put(Paint::Quiet, &run_words(report)).end();
+    let (verdict, why) = outcome(report);
+    let words = if why.is_empty() { verdict } else { format!("{verdict}: {why}") };
+    page.put(paint, &words).put(Paint::Quiet, &run_words(report)).end();
     page.into_text()
 }
 
@@ -134,7 +136,11 @@ fn uncovered(page: &mut Page, report: &Report) {
         let wide = reasons.iter().map(|(_, cases)| cases.len().to_string().len()).max().unwrap_or(0);
         for (reason, cases) in reasons {
             let reason = page.cut(reason, 500);
-            page.spaces(2).put(Paint::Doubt, &format!("{:>wide$}", cases.len())).spaces(2).prose(wide + 4, Paint::Plain, &reason);
+            page.spaces(2).put(Paint::Doubt, &format!("{:>wide$}", cases.len())).spaces(2).prose(
+                wide + 4,
+                Paint::Plain,
+                &reason,
+            );
         }
     }
 }

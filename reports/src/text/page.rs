@@ -70,8 +70,6 @@ impl Page {
 
     /// Ends a line.
     pub(super) fn end(&mut self) {
-        let end = self.out.trim_end_matches(' ').len();
-        self.out.truncate(end);
         self.out.push('\n');
     }
 
@@ -142,7 +140,8 @@ impl Page {
         let rows: Vec<Vec<String>> =
             rows.iter().map(|row| row.iter().map(|cell| terminal(cell, Newlines::Show)).collect()).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let wide = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| length(cell)).max().unwrap_or(0);
+        let wide =
+            |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| length(cell)).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(wide).collect();
         for row in &rows {
             self.spaces(indent);

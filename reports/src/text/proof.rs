@@ -63,7 +63,7 @@ fn survivors(page: &mut Page, proof: &Proof) {
     for mutant in with(proof, Fate::Survived) {
         page.gap();
         page.put(Paint::Bad, "SURVIVED").put(Paint::Plain, "  ").line(Paint::Strong, &mutant.name);
-        page.spaces(2).prose(2, Paint::Plain, &mutant.defect);
+        page.field("defect", &mutant.defect);
         page.field("stands at", &mutant.source.to_string());
         for kill in &mutant.kills {
             page.field("expected", &format!("killed by {} through {}", kill.expected, kill.by.join(", ")));

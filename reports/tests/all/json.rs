@@ -2,6 +2,7 @@
 //! report reads back as itself.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use nack_reports::Report;
 use nack_reports::json::{from_json, schema, to_json, without_timings};
@@ -11,11 +12,14 @@ use rstest::rstest;
 use crate::escape::is_dangerous;
 use crate::{hostile, sample};
 
-fn valid(json: &str) -> Result<(), String> {
+static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
     let schema = serde_json::from_str(&schema()).expect("the schema is JSON");
-    let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
+    jsonschema::validator_for(&schema).expect("the schema is a schema")
+});
+
+fn valid(json: &str) -> Result<(), String> {
     let instance = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    validator.validate(&instance).map_err(|error| format!("{} at {}", error, error.instance_path))
+    VALIDATOR.validate(&instance).map_err(|error| format!("{} at {}", error, error.instance_path))
 }
 
 #[test]

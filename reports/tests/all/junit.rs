@@ -7,13 +7,14 @@ use proptest::prelude::*;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus};
 use rstest::rstest;
 
+use crate::escape::is_dangerous;
 use crate::{hostile, sample};
 
 fn read(report: &Report) -> quick_junit::Report {
     quick_junit::Report::deserialize_from_str(&junit(report)).expect("JUnit XML")
 }
 
-fn suites<'a>(junit: &'a quick_junit::Report, proof: bool) -> impl Iterator<Item = &'a quick_junit::TestSuite> {
+fn suites(junit: &quick_junit::Report, proof: bool) -> impl Iterator<Item = &quick_junit::TestSuite> {
     junit.test_suites.iter().filter(move |suite| (suite.name.as_str() == "proof") == proof)
 }
 
@@ -76,7 +77,10 @@ fn a_failure_says_its_sentence_its_checks_and_how_to_replay_it() {
     assert_eq!(message.as_deref(), Some(sample::failed().why.as_str()));
     assert_eq!(ty.as_deref(), Some("expect, invariant:sent-implies-accepted"));
     let description = description.expect("it is described");
-    assert!(description.contains("replay: nack replay outbox/deliver/other+transient-at-max --seed 7"), "{description:?}");
+    assert!(
+        description.contains("replay: nack replay outbox/deliver/other+transient-at-max --seed 7"),
+        "{description:?}"
+    );
     assert!(description.contains("contracts/outbox.toml:120"), "{description:?}");
 }
 
@@ -92,14 +96,18 @@ fn what_was_not_claimed_is_skipped_with_its_reason(#[case] name: &str, #[case] k
 }
 
 #[test]
-fn every_suite_says_its_seed_and_its_contract_s_digest() {
+fn every_suite_says_its_seed_and_the_digest_of_its_contract() {
     let report = sample::everything();
     for suite in &read(&report).test_suites {
         let value = |name: &str| suite.properties.iter().find(|p| p.name.as_str() == name).map(|p| p.value.as_str());
         assert_eq!(value("seed"), Some("7"), "{}", suite.name.as_str());
         let contract = suite.name.split(' ').next().unwrap_or_default();
         for info in report.contracts.iter().filter(|info| contract == "proof" || info.name == contract) {
-            let name = if contract == "proof" { format!("contract.digest.{}", info.name) } else { "contract.digest".to_owned() };
+            let name = if contract == "proof" {
+                format!("contract.digest.{}", info.name)
+            } else {
+                "contract.digest".to_owned()
+            };
             assert_eq!(value(&name), Some(info.digest.as_str()), "{}", suite.name.as_str());
         }
     }
@@ -131,9 +139,8 @@ proptest! {
         let report = sample::everywhere(&text);
         let xml = render(Kind::Junit, &report);
         let read = quick_junit::Report::deserialize_from_str(&xml).expect("JUnit XML");
-        prop_assert_eq!(&read.to_string().expect("XML"), &xml);
         let tests: Vec<&TestCase> = suites(&read, false).flat_map(|suite| &suite.test_cases).collect();
         prop_assert_eq!(counts(&tests), report.counts);
-        prop_assert!(!xml.contains('\u{202e}') && !xml.contains('\u{1b}'));
+        prop_assert!(!xml.chars().any(|c| c != '\n' && is_dangerous(c)), "{xml:?}");
     }
 }

@@ -3,8 +3,8 @@
 
 use indexmap::IndexMap;
 use nack_reports::{
-    Because, BecauseKind, CaseReport, Check, ContractInfo, Counts, Fate, Kill, Moment, MutantReport, Null, Place, Proof,
-    Report, SubjectInfo, Verdict,
+    Because, BecauseKind, CaseReport, Check, ContractInfo, Counts, Fate, Kill, Moment, MutantReport, Null, Place,
+    Proof, Report, SubjectInfo, Verdict,
 };
 use serde_json::Value;
 
@@ -99,11 +99,17 @@ pub(crate) fn green() -> Report {
     report(
         vec![
             case("outbox/deliver/accepted"),
-            CaseReport { notes: vec!["a stray line was skipped: \"starting\"".to_owned()], ..case("outbox/deliver/other") },
+            CaseReport {
+                notes: vec!["a stray line was skipped: \"starting\"".to_owned()],
+                ..case("outbox/deliver/other")
+            },
             uncovered("outbox/deliver/silent", BecauseKind::Capability, http),
             uncovered("outbox/deliver/cut", BecauseKind::Capability, http),
             uncovered("outbox/lease/now", BecauseKind::Clock, "clock: the worker's clock can be moved"),
-            CaseReport { checks: vec![check("reply", Some(true), "", "", ""), history], ..case("order-relay/relay/once") },
+            CaseReport {
+                checks: vec![check("reply", Some(true), "", "", ""), history],
+                ..case("order-relay/relay/once")
+            },
         ],
         0,
     )
@@ -132,7 +138,11 @@ pub(crate) fn failed() -> CaseReport {
         observed: Some(observed.to_owned()),
         timeline: vec![
             moment("caller", "calls deliver_one(worker=\"w-1\") on w-1", false),
-            moment("worker w-1", "before UPDATE outbox\n            SET state = 'inflight'\n          WHERE id = ?", false),
+            moment(
+                "worker w-1",
+                "before UPDATE outbox\n            SET state = 'inflight'\n          WHERE id = ?",
+                false,
+            ),
             moment("send", "w-1 asks {\"id\":\"m-1\"}; the answer is ok", false),
             moment("worker w-1", "is killed by copy here", true),
             moment("harness", "every worker is ended and starts afresh at its next call", false),
@@ -205,9 +215,15 @@ pub(crate) fn proof() -> Report {
         because: None,
         source: place(810),
     };
-    let other = kill("outbox/deliver/other", &["expect", "invariant:sent-implies-accepted"], Some("outbox/deliver/other+below"), None);
+    let other = kill(
+        "outbox/deliver/other",
+        &["expect", "invariant:sent-implies-accepted"],
+        Some("outbox/deliver/other+below"),
+        None,
+    );
     let decide = kill("outbox/decide/other", &["reply"], Some("outbox/decide/other"), None);
-    let claim = kill("outbox/claim", &["expect"], None, Some("outbox/claim/two: red by vocabulary; outbox/claim/three: pass"));
+    let claim =
+        kill("outbox/claim", &["expect"], None, Some("outbox/claim/two: red by vocabulary; outbox/claim/three: pass"));
     let sweep = kill("outbox/sweep", &["expect"], None, Some("not covered: the reference lacks sweep"));
     let proof = Proof {
         vacuous: vec!["outbox/lease/idle".to_owned()],

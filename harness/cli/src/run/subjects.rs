@@ -50,7 +50,9 @@ pub(super) fn targets(
 ) -> Result<Vec<Target>, Trouble> {
     match bindings(common)? {
         Some(bindings) if defect.is_none() => bound(contracts, &bindings, common, scratch),
-        Some(_) => Err(Trouble::Usage("--defect is of the shipped references, and this run has a nack.toml".to_owned())),
+        Some(_) => {
+            Err(Trouble::Usage("--defect is of the shipped references, and this run has a nack.toml".to_owned()))
+        }
         None => shipped(contracts, common, defect, scratch),
     }
 }
@@ -90,7 +92,8 @@ fn shipped(
     }
     if targets.is_empty() {
         let names: Vec<&str> = contracts.iter().map(|contract| contract.name.as_str()).collect();
-        let what = defect.map_or("no reference".to_owned(), |defect| format!("no reference with the defect `{defect}`"));
+        let what =
+            defect.map_or("no reference".to_owned(), |defect| format!("no reference with the defect `{defect}`"));
         return Err(Trouble::Usage(format!("{what} ships for {}", names.join(", "))));
     }
     Ok(targets)
@@ -134,11 +137,7 @@ fn bound(
     Ok(targets)
 }
 
-fn contract_of(
-    contracts: &[Arc<Contract>],
-    bindings: &Bindings,
-    binding: &Binding,
-) -> Result<Arc<Contract>, Trouble> {
+fn contract_of(contracts: &[Arc<Contract>], bindings: &Bindings, binding: &Binding) -> Result<Arc<Contract>, Trouble> {
     let at = format!("subject.{}", binding.name);
     let Some(contract) = contracts.iter().find(|contract| contract.name == binding.contract) else {
         let known = suggest(&binding.contract, contracts.iter().map(|contract| contract.name.as_str()));
@@ -167,7 +166,8 @@ fn agrees(bindings: &Bindings, binding: &Binding, adapter: &StdioAdapter) -> Res
         return Ok(());
     }
     let message = format!("the file says capabilities [{}], the subject says [{}]", wanted.join(", "), told.join(", "));
-    let finding = Finding::error("binding/capabilities", format!("subject.{}", binding.name), binding.span.clone(), message);
+    let finding =
+        Finding::error("binding/capabilities", format!("subject.{}", binding.name), binding.span.clone(), message);
     Err(found(&bindings.source, finding.help("take `capabilities` out of the file, or make both say the same")))
 }
 

@@ -1,10 +1,8 @@
 //! The README tells the truth: its transcript is what nack prints, and its counts are what the contracts give.
 
-mod common;
+use crate::common::Nack;
 
-use common::Nack;
-
-const README: &str = include_str!("../../../README.md");
+const README: &str = include_str!("../../../../README.md");
 
 /// Timings are the one thing that differs between two runs.
 fn timeless(text: &str) -> String {

@@ -4,41 +4,41 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A folder and the binary.
-pub struct Nack {
+pub(crate) struct Nack {
     folder: tempfile::TempDir,
 }
 
 /// What one start of the binary came to.
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
     command: String,
 }
 
 impl Nack {
-    pub fn new() -> Nack {
+    pub(crate) fn new() -> Nack {
         Nack { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().expect("it has a parent")).expect("a folder");
         std::fs::write(&path, text).expect("a file");
         path
     }
 
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nack"));
         command.args(args).current_dir(self.path()).env("NO_COLOR", "1");
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         let Output { status, stdout, stderr } = self.command(args).output().expect("the binary starts");
         Ran {
             code: status.code().unwrap_or(-1),
@@ -51,20 +51,20 @@ impl Nack {
 
 impl Ran {
     #[track_caller]
-    pub fn code(self, code: i32) -> Ran {
+    pub(crate) fn code(self, code: i32) -> Ran {
         assert_eq!(self.code, code, "exit code of {}\n{}\n{}", self.command, self.stdout, self.stderr);
         self
     }
 
     #[track_caller]
-    pub fn says(self, text: &str) -> Ran {
+    pub(crate) fn says(self, text: &str) -> Ran {
         let all = format!("{}\n{}", self.stdout, self.stderr);
         assert!(all.contains(text), "{} does not say {text:?}:\n{all}", self.command);
         self
     }
 
     #[track_caller]
-    pub fn is_silent_about(self, text: &str) -> Ran {
+    pub(crate) fn never_says(self, text: &str) -> Ran {
         let all = format!("{}\n{}", self.stdout, self.stderr);
         assert!(!all.contains(text), "{} says {text:?}:\n{all}", self.command);
         self

@@ -1,8 +1,6 @@
 //! What a run says: the same for the same seed, true to its schema, and precise when it is red.
 
-mod common;
-
-use common::Nack;
+use crate::common::Nack;
 
 fn json(nack: &Nack, name: &str) -> serde_json::Value {
     let text = std::fs::read_to_string(nack.path().join(name)).expect("the report was written");
@@ -38,7 +36,7 @@ fn the_same_seed_gives_the_same_report() {
 #[test]
 fn every_kind_of_run_gives_a_report_that_fits_its_schema() {
     let schema: serde_json::Value =
-        serde_json::from_str(include_str!("../../../reports/report.schema.json")).expect("the schema is JSON");
+        serde_json::from_str(include_str!("../../../../reports/report.schema.json")).expect("the schema is JSON");
     let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
     let nack = Nack::new();
     let runs: [&[&str]; 4] = [
@@ -122,11 +120,18 @@ fn a_case_is_explained_with_its_row_its_rule_and_its_steps() {
 #[test]
 fn a_drifted_contract_is_refused() {
     let nack = Nack::new();
-    let relay = include_str!("../../../contracts/order-relay.toml");
+    let relay = include_str!("../../../../contracts/order-relay.toml");
     nack.write("contracts/order-relay.toml", relay);
     let _ = nack.run(&["check", "--locked"]).code(2).says("lock/missing");
     let _ = nack.run(&["freeze"]).code(0);
     let _ = nack.run(&["check", "--locked"]).code(0);
-    nack.write("contracts/order-relay.toml", &relay.replacen("[\"raised\",    \"some\", \"raised\",                      { _error = \"any\" }, false]", "[\"raised\",    \"some\", \"raised\",                      { _error = \"any\" }, true]", 1));
+    nack.write(
+        "contracts/order-relay.toml",
+        &relay.replacen(
+            "[\"raised\",    \"some\", \"raised\",                      { _error = \"any\" }, false]",
+            "[\"raised\",    \"some\", \"raised\",                      { _error = \"any\" }, true]",
+            1,
+        ),
+    );
     let _ = nack.run(&["check", "--locked"]).code(2).says("lock/drift").says("order-relay");
 }

@@ -1,0 +1,6 @@
+//! The binary, as a user and a CI job meet it.
+
+mod common;
+mod exit_codes;
+mod readme;
+mod reports;
