@@ -205,14 +205,17 @@ fn a_kill_reaches_children_that_left_the_group_and_names_them() {
     if !python_is_here() {
         return;
     }
+    // The pipe ends when the first sleep has begun, since nothing is handed on to it.
     let body = "
+ended, begun = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0: os.execvp('sleep', ['sleep', '1000'])
     os._exit(0)
+os.close(begun)
+os.read(ended, 1)
 subprocess.Popen(['sleep', '999'], start_new_session=True)
 subprocess.Popen(['sleep', '998'])
-time.sleep(0.3)
 say(id=9, method='checkpoint', params={'name': 'here'})
 hear()";
     let subject = Subject::hostile(body);
