@@ -30,7 +30,7 @@ fn a_tile_is_covered_only_if_it_was_written_twice(#[values(Shape::Bushy, Shape::
     let sizes = [12; 5];
     let mut rows = tiles(&sizes, 300, shape, &mut Random(3));
     let once = rows.len();
-    assert_eq!(covered(&rows, Limit::default().work).rows, []);
+    assert_eq!(covered(&rows, Limit::default().work).rows, Vec::<usize>::new());
     // The last row now says what three others say, and all of its parts are found in turn.
     let whole = Region::full(&sizes);
     rows.push(whole);

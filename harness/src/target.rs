@@ -109,9 +109,17 @@ impl Target {
             let kind = if missing == "clock" { BecauseKind::Clock } else { BecauseKind::Capability };
             return Some(Because { kind, detail: format!("{missing}: {why}") });
         }
-        if crate::run::has_star(case) && !self.adapter.statements() {
-            let detail = "the subject does not tell of its statements, so a fault cannot stand at each of them";
-            return Some(Because { kind: BecauseKind::Unsupported, detail: detail.to_owned() });
+        if !self.adapter.statements() {
+            let detail = match crate::run::statement_fault(case) {
+                Some(At::Everywhere) => {
+                    "the subject does not tell of its statements, so no fault can stand at each of them"
+                }
+                Some(_) => "the subject does not tell of its statements, so its store cannot be made to fail",
+                None => "",
+            };
+            if !detail.is_empty() {
+                return Some(Because { kind: BecauseKind::Unsupported, detail: detail.to_owned() });
+            }
         }
         let declared = &self.adapter.hello().checkpoints;
         let missing = checkpoints(case).into_iter().find(|point| !declared.contains(point))?;

@@ -28,9 +28,14 @@ impl CaseRun<'_> {
                 self.session.concurrent() && self.tasks.values().any(|task| task.state == State::AtBarrier);
             let patience = if by_time || barrier_waits { self.freed_after } else { self.patience };
             match self.session.next(patience) {
-                Some((worker, event)) => {
+                Some((worker, event)) if self.events < super::MOST_EVENTS => {
                     self.events += 1;
                     self.handle(&worker, event, barrier);
+                }
+                Some((worker, _)) => {
+                    self.broken.get_or_insert(format!("worker {worker} asks and asks and never ends its call"));
+                    self.end_all("it never ended");
+                    return;
                 }
                 None if patience < self.patience && self.free_by_time(until) => {}
                 None => {
@@ -295,11 +300,16 @@ impl CaseRun<'_> {
         if self.broken.is_none() {
             self.trouble(BecauseKind::Silence, format!("no word for {seconds} s from {}", names.join(", ")));
         }
+        self.end_all("silence");
+    }
+
+    /// Ends every worker; no reply of theirs is judged.
+    fn end_all(&mut self, why: &str) {
         for worker in self.session.alive() {
             self.kill(&worker);
         }
         for task in self.tasks.values_mut().filter(|task| task.outcome().is_none()) {
-            task.state = State::Done(Outcome::Nothing("silence".to_owned()));
+            task.state = State::Done(Outcome::Nothing(why.to_owned()));
             task.judged = true;
         }
     }

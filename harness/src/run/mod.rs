@@ -65,6 +65,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a worker may be silent before one that is held is let go, in case it waits for that one.
 const FREED_AFTER: Duration = Duration::from_millis(500);
 
+/// The most events of one case. Each event resets a deadline, so without it a subject that asks for ever never ends.
+pub(crate) const MOST_EVENTS: u64 = 200_000;
+
 /// The most points that a fault at `*` is struck at, so that a subject that never ends does end.
 const MOST_POINTS: u32 = 10_000;
 
@@ -192,7 +195,15 @@ fn everywhere(
     (Ran { trouble, ..Ran::default() }, Some(MOST_POINTS))
 }
 
-pub(crate) fn has_star(case: &Case) -> bool {
+/// Where a fault of the case stands that needs to see the subject's statements: at each of them, or in its store.
+pub(crate) fn statement_fault(case: &Case) -> Option<&At> {
+    let needs = |fault: &&nack_cases::Fault| {
+        matches!(fault.at, At::Everywhere | At::Nth(_)) || matches!(fault.by, FaultKind::Storage(_))
+    };
+    faults(case).find(needs).map(|fault| &fault.at)
+}
+
+fn has_star(case: &Case) -> bool {
     faults(case).any(|fault| fault.at == At::Everywhere)
 }
 
