@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nack_reports::Exit;
 
 use crate::trouble::Trouble;
-use crate::{check, explain, run};
+use crate::{check, explain, run, watch};
 
 /// Refuses every implementation that breaks a frozen decision table.
 #[derive(Debug, Parser)]
@@ -36,6 +36,14 @@ enum Command {
     Replay(ReplayArgs),
     /// Put the shipped reference of a contract behind the stdio protocol.
     Serve(ServeArgs),
+    /// Wait for the end of a nack that may be killed, and clean up behind it.
+    #[command(hide = true)]
+    WatchOver {
+        /// The mark of its run.
+        mark: String,
+        /// Its scratch folder.
+        folder: PathBuf,
+    },
 }
 
 /// How findings and lists are written.
@@ -193,6 +201,10 @@ impl Args {
             Command::Prove(args) => run::prove(&args),
             Command::Replay(args) => run::replay(&args),
             Command::Serve(args) => run::serve(&args),
+            Command::WatchOver { mark, folder } => {
+                watch::watch_over(&mark, &folder);
+                Ok(Exit::Held)
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ mod files;
 mod findings;
 mod run;
 mod trouble;
+mod watch;
 
 use std::panic;
 use std::process::ExitCode;

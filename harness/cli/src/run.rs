@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use nack::report::report;
 use nack::run::{Options, Stored, at_point, run_cases};
-use nack::{LoadError, Target, scratch};
+use nack::{LoadError, Target};
 use nack_cases::{Case, below};
 use nack_contracts::{stable_hash, suggest};
 use nack_reports::{CaseReport, Exit, Proof, Report};
@@ -20,11 +20,12 @@ use crate::contracts::load;
 use crate::explain::nothing;
 use crate::findings::Located;
 use crate::trouble::Trouble;
+use crate::watch::Scratch;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let outputs = reports::Outputs::parse(&args.common)?;
     let shard = args.shard.as_deref().map(parse_shard).transpose()?;
-    let scratch = make_scratch()?;
+    let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
     let targets = subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
     let wanted = |name: &str| {
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
 
 pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
     let outputs = reports::Outputs::parse(&args.common)?;
-    let scratch = make_scratch()?;
+    let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
     if args.common.subject.as_deref().is_some_and(|subject| subject != "reference") {
         return Err(Trouble::Usage("this version of nack proves the shipped references only".to_owned()));
@@ -94,7 +95,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Trouble> {
 pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
     let mut outputs = reports::Outputs::parse(&args.common)?;
     outputs.whole_story();
-    let scratch = make_scratch()?;
+    let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
     let mut targets = subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
     let mut options = options(&args.common, args.defect.as_deref())?;
@@ -222,10 +223,6 @@ fn parse_shard(text: &str) -> Result<(u64, u64), Trouble> {
         Some((k, n)) if k >= 1 && k <= n => Ok((k - 1, n)),
         _ => Err(Trouble::Usage(format!("--shard {text}: write K/N with K from 1 to N, such as 2/4"))),
     }
-}
-
-fn make_scratch() -> Result<tempfile::TempDir, Trouble> {
-    scratch().map_err(|error| Trouble::File(format!("no temporary folder can be made: {error}")))
 }
 
 pub(crate) fn load_trouble(error: LoadError, contracts: &[Arc<nack_contracts::Contract>]) -> Trouble {

@@ -76,3 +76,28 @@ fn an_interrupt_is_130_and_leaves_nothing_behind() {
         std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with(&mine)), "{left:?}");
 }
+
+#[test]
+fn a_killed_nack_leaves_no_folder_behind() {
+    let nack = Nack::new();
+    let mut child = nack
+        .command(&["prove", "--jobs", "1"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    child.kill().expect("SIGKILL");
+    child.wait().expect("it ended");
+    let mine = format!("nack-{}-", child.id());
+    let left = || {
+        let places = [std::path::PathBuf::from("/dev/shm"), std::env::temp_dir()];
+        let entries = places.into_iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mine)).count()
+    };
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while left() > 0 && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(left(), 0);
+}
