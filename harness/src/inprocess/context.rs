@@ -49,19 +49,26 @@ impl Line {
         directive
     }
 
-    /// Stops at a point if the runner watches it.
-    pub(super) fn pass(&self, point: Point) -> Result<(), Failure> {
+    /// Stops at a named checkpoint if the runner watches it.
+    fn pass_checkpoint(&self, name: &str) -> Result<(), Failure> {
+        let watched = self.watch.borrow().checkpoint.as_deref() == Some(name);
+        self.pass(watched, || Point::Checkpoint(name.to_owned()))
+    }
+
+    /// Stops at any other point if the runner watches all of them.
+    pub(super) fn pass_any(&self, point: impl FnOnce() -> Point) -> Result<(), Failure> {
+        let watched = self.watch.borrow().everywhere;
+        self.pass(watched, point)
+    }
+
+    fn pass(&self, watched: bool, point: impl FnOnce() -> Point) -> Result<(), Failure> {
         if self.gone.get() {
             return Err(gone());
         }
-        let watched = match &point {
-            Point::Checkpoint(name) => self.watch.borrow().checkpoint.as_ref() == Some(name),
-            _ => self.watch.borrow().everywhere,
-        };
         if !watched {
             return Ok(());
         }
-        match self.ask(Event::Point(point)) {
+        match self.ask(Event::Point(point())) {
             None => Err(gone()),
             Some(Directive::Raise) => Err(Failure::unknown("raised", "an injected error")),
             Some(Directive::Storage(fault)) => {
@@ -110,7 +117,7 @@ impl Context {
     /// # Errors
     /// The error that the runner injects here.
     pub fn checkpoint(&self, name: &str) -> Result<(), Failure> {
-        self.line.pass(Point::Checkpoint(name.to_owned()))
+        self.line.pass_checkpoint(name)
     }
 
     /// Calls the outside with the effect's columns and returns its answer.
@@ -118,7 +125,7 @@ impl Context {
     /// # Errors
     /// What the outside raises, and any failure injected around the effect.
     pub fn effect(&self, name: &str, columns: &[(&str, Value)]) -> Result<Value, EffectError> {
-        self.line.pass(Point::BeforeEffect(name.to_owned())).map_err(at_effect)?;
+        self.line.pass_any(|| Point::BeforeEffect(name.to_owned())).map_err(at_effect)?;
         let columns: Map = columns.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         let answer = self.line.ask(Event::Effect { name: name.to_owned(), columns });
         let result = match answer {
@@ -126,7 +133,7 @@ impl Context {
             Some(Directive::Answer(action)) => play(action),
             Some(_) => Err(raised(EffectErrorKind::Error, b"no answer is scripted for this use")),
         };
-        self.line.pass(Point::AfterEffect(name.to_owned())).map_err(at_effect)?;
+        self.line.pass_any(|| Point::AfterEffect(name.to_owned())).map_err(at_effect)?;
         result
     }
 }

@@ -87,7 +87,7 @@ impl Db {
     }
 
     fn before(&self, sql: &str) -> Result<(), Failure> {
-        self.line.pass(Point::Statement(sql.split_whitespace().collect::<Vec<_>>().join(" ")))
+        self.line.pass_any(|| Point::Statement(sql.split_whitespace().collect::<Vec<_>>().join(" ")))
     }
 
     /// A failing store refuses every write before it happens; ending a transaction is one.

@@ -1,6 +1,7 @@
 //! Running cases: on all cores, each on a fresh store in a folder of its own, reported in the order of the contracts.
 
 mod case;
+mod core;
 mod drive;
 mod report;
 mod stored;
@@ -82,7 +83,8 @@ pub fn run_cases(
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let reports: Mutex<Vec<Option<CaseReport>>> = Mutex::new(vec![None; selection.len()]);
-    let work = || {
+    let work = |job: usize| {
+        let mut core = core::Core::of(job);
         let mut judges: HashMap<usize, Evidence<'_>> = HashMap::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -90,6 +92,7 @@ pub fn run_cases(
             let Some(&(target, case)) = selection.get(index).filter(|_| !halted) else { return };
             let target_of = &targets[target];
             let case = &target_of.cases[case];
+            core.pin(target_of.adapter.kind() == "in-process");
             let report = match judge_of(&mut judges, target, target_of) {
                 Ok(evidence) => run_case(target_of, case, evidence, &scratch.join(format!("case-{index}")), options),
                 Err(error) => report::not_started(target_of, case, error.to_string(), options),
@@ -103,10 +106,11 @@ pub fn run_cases(
         }
     };
     thread::scope(|scope| {
-        for _ in 1..options.jobs.max(1) {
-            scope.spawn(work);
+        let work = &work;
+        for job in 1..options.jobs.max(1) {
+            scope.spawn(move || work(job));
         }
-        work();
+        work(0);
     });
     reports.into_inner().map(|reports| reports.into_iter().flatten().collect()).unwrap_or_default()
 }

@@ -61,7 +61,7 @@ fn a_red_run_names_the_case_the_rule_the_line_and_the_replay() {
         .run(&["run", "outbox/deliver", "outbox/decide", "--defect", "any-answer-is-success"])
         .code(1)
         .says("outbox/deliver/other+other")
-        .says("outbox/decide/other")
+        .says("outbox/deliver/other+other/does=null")
         .says("the outcome is what the table says about what the transport did")
         .says("contracts/outbox.toml:")
         .says("nack replay outbox/deliver/other+other --seed 0 --defect any-answer-is-success");
