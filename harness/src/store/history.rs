@@ -13,10 +13,11 @@ use super::{Change, StoreError};
 /// The prefix of the tables in which the harness keeps committed history.
 pub const HISTORY_PREFIX: &str = "nack_history_";
 
-/// Installs the triggers on the table of every store.
-pub(super) fn install(connection: &Connection, contract: &Contract) -> rusqlite::Result<()> {
+/// Installs the triggers on the table of every store. They keep the observed columns: a longer schema would be read
+/// again by every connection of every case.
+pub(super) fn install(connection: &Connection, contract: &Contract, layout: &Layout) -> rusqlite::Result<()> {
     for (store, spec) in &contract.stores {
-        let columns = table_columns(connection, store)?;
+        let columns = &layout.stores[store].columns;
         let (table, history) = (quote(store), quote(&format!("{HISTORY_PREFIX}{store}")));
         let replaced = quote(&format!("nack_replaced_{store}"));
         let prefixed =

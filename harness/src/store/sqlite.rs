@@ -88,8 +88,9 @@ impl Layout {
             }
             stores.insert(name.clone(), Observe::new(name, columns));
         }
-        history::install(&connection, contract)?;
-        Ok(Layout { stores })
+        let layout = Layout { stores };
+        history::install(&connection, contract, &layout)?;
+        Ok(layout)
     }
 }
 
