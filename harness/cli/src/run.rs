@@ -3,6 +3,7 @@
 mod reports;
 mod subjects;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use nack::run::{Options, Stored, at_point, run_cases};
 use nack::{LoadError, Target};
 use nack_cases::{Case, below};
 use nack_contracts::{stable_hash, suggest};
-use nack_reports::{CaseReport, Exit, Proof, Report};
+use nack_reports::{CaseReport, Exit, Proof, Report, Verdict};
 
 use crate::args::{Common, ProveArgs, ReplayArgs, RunArgs, ServeArgs};
 use crate::contracts::load;
@@ -45,7 +46,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     options.keep.clone_from(&args.keep);
     let began = Instant::now();
     let cases = run_cases(&targets, &selection, scratch.path(), &options);
-    let required = |case: &CaseReport| is_required(&args.require, case, &targets);
+    // A case that one subject of the run was given is covered, whoever else could not be.
+    let covered: HashSet<String> =
+        cases.iter().filter(|case| case.verdict != Verdict::NotCovered).map(|case| case.name.clone()).collect();
+    let required = |case: &CaseReport| !covered.contains(&case.name) && is_required(&args.require, case, &targets);
     let done = report(&targets, cases, None, options.seed, &required);
     finish(done, began, &outputs, &options)
 }

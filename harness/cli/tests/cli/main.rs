@@ -2,5 +2,7 @@
 
 mod common;
 mod exit_codes;
+mod guide;
 mod readme;
 mod reports;
+mod subjects;
