@@ -63,6 +63,9 @@ pub(crate) struct CheckArgs {
     /// Refuse a contract that differs from `contracts.lock`.
     #[arg(long)]
     pub(crate) locked: bool,
+    /// Show advice, too: it refuses nothing.
+    #[arg(long)]
+    pub(crate) advice: bool,
     /// How findings are written.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -46,12 +46,17 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Trouble> {
     match args.format {
         Format::Json => anstream::println!("{}", findings::to_json(&found)),
         Format::Text => {
-            let shown: Vec<Located> = found.into_iter().filter(|located| errors == 0 || located.is_error()).collect();
+            let shown: Vec<Located> = found.into_iter().filter(|located| args.advice || located.is_error()).collect();
             findings::print(&shown);
             let locked = if args.locked { ", as frozen" } else { "" };
             let words = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
             if errors == 0 {
-                anstream::println!("{}: no errors{locked}, {advice} pieces of advice", words(count, "contract"));
+                let told = if advice == 0 || args.advice {
+                    String::new()
+                } else {
+                    format!("; --advice shows {}", words(advice, "hint"))
+                };
+                anstream::println!("{}: no errors{locked}{told}", words(count, "contract"));
             } else {
                 anstream::println!("{}: {}", words(count, "contract"), words(errors, "error"));
             }

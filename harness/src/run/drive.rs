@@ -140,7 +140,16 @@ impl CaseRun<'_> {
     }
 
     fn handle(&mut self, worker: &str, event: Event, barrier: Option<&str>) {
-        if !self.tasks.get(worker).is_some_and(|task| task.state == State::Running) {
+        let task = self.tasks.get(worker);
+        if !task.is_some_and(|task| task.state == State::Running) {
+            // A worker may not leave between two calls either, unless it was sent a signal.
+            if let (Event::Died(how), false) = (event, task.is_some_and(|task| task.signalled)) {
+                self.hear(worker);
+                self.broken.get_or_insert_with(|| format!("worker {worker} left though nobody ended it: {how}"));
+                if self.tasks.get(worker).is_some_and(|task| task.outcome().is_none()) {
+                    self.done(worker, Outcome::Nothing(format!("it left: {how}")));
+                }
+            }
             return;
         }
         match event {
@@ -232,12 +241,19 @@ impl CaseRun<'_> {
             self.set(worker, State::Ready(Directive::Answer(plain_error())));
             return;
         };
+        if let Some(stray) = columns.keys().find(|column| !spec.columns.contains_key(*column)) {
+            let words = format!("worker {worker} used {name} with a column {stray}, which the contract does not have");
+            self.broken.get_or_insert(words);
+        }
         let shown = Value::Map(columns.clone());
         let answer = self.tasks.get_mut(worker).and_then(|task| task.answer(name, columns.get(&spec.id)));
         let rows = self.observed.effects.entry(name.to_owned()).or_default();
         let mut row =
             Map::from([("n".to_owned(), Value::Int(rows.len() as i64 + 1)), ("worker".to_owned(), worker.into())]);
-        row.extend(columns);
+        // What a subject leaves out is null, and judged as such.
+        row.extend(
+            spec.columns.keys().map(|column| (column.clone(), columns.get(column).cloned().unwrap_or(Value::Null))),
+        );
         let of = |text: Option<&String>| text.map_or(Value::Null, |text| text.as_str().into());
         row.insert("answer".to_owned(), of(answer.as_ref().map(|answer| &answer.class)));
         row.insert("sample".to_owned(), of(answer.as_ref().map(|answer| &answer.sample)));
