@@ -3,6 +3,7 @@
 mod common;
 mod exit_codes;
 mod guide;
+mod hostile;
 mod python;
 mod readme;
 mod reports;
