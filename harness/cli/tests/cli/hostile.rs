@@ -137,9 +137,16 @@ fn scratch(run: &Child) -> Vec<PathBuf> {
     paths.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&mine))).collect()
 }
 
-/// Interrupts a run this long after its folder is there, and looks at how it ends and at what is left.
+/// Interrupts a run so long after its folder is there, and looks at how it ends.
 #[track_caller]
 fn interrupted(nack: &Nack, args: &[&str], after: Duration, codes: &[i32]) {
+    let code = ended(nack, args, after, "-INT");
+    assert!(code.is_some_and(|code| codes.contains(&code)), "{code:?} at {after:?}");
+}
+
+/// Sends a run this signal so long after its folder is there, and looks at what is left. Gives the exit code.
+#[track_caller]
+fn ended(nack: &Nack, args: &[&str], after: Duration, signal: &str) -> Option<i32> {
     let quiet = nack.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut run = quiet.expect("the binary starts");
     while scratch(&run).is_empty() && run.try_wait().expect("it can be asked").is_none() {
@@ -147,10 +154,9 @@ fn interrupted(nack: &Nack, args: &[&str], after: Duration, codes: &[i32]) {
     }
     std::thread::sleep(after);
     // It may have ended by now, which is no interrupt.
-    let _ = Command::new("kill").args(["-INT", &run.id().to_string()]).stderr(Stdio::null()).status();
+    let _ = Command::new("kill").args([signal, &run.id().to_string()]).stderr(Stdio::null()).status();
     let then = Instant::now();
     let code = run.wait().expect("it ends").code();
-    assert!(code.is_some_and(|code| codes.contains(&code)), "{code:?} at {after:?}");
     assert!(then.elapsed() < Duration::from_secs(8), "{:?} at {after:?}", then.elapsed());
     // Where nack ended at once, its watcher cleans up a moment later.
     let left = || (left_behind(nack), scratch(&run));
@@ -158,6 +164,7 @@ fn interrupted(nack: &Nack, args: &[&str], after: Duration, codes: &[i32]) {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(left(), (vec![], vec![]), "at {after:?}");
+    code
 }
 
 #[test]
@@ -179,4 +186,23 @@ fn an_interrupt_before_the_hello_does_not_wait_for_it() {
     let nack = folder("pass", BINDING);
     nack.write("door.py", "import time\ntime.sleep(1000)");
     interrupted(&nack, &["run", "--contracts", "contracts"], Duration::from_millis(500), &[130]);
+}
+
+/// A wrapper that starts wrappers is such a chain: whoever looks once, looks past it.
+#[test]
+fn a_chain_of_processes_does_not_outrun_the_end_of_a_killed_nack() {
+    if !python() {
+        return;
+    }
+    let hops = "import os, time
+if os.fork() == 0:
+    while True:
+        if os.fork(): os._exit(0)
+        time.sleep(0.01)
+time.sleep(1000)";
+    for moment in [300, 400, 500].map(Duration::from_millis) {
+        let nack = folder("pass", BINDING);
+        nack.write("door.py", hops);
+        assert_eq!(ended(&nack, &["run", "--contracts", "contracts"], moment, "-KILL"), None);
+    }
 }
