@@ -26,9 +26,12 @@ use crate::watch::Scratch;
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let outputs = reports::Outputs::parse(&args.common)?;
     let shard = args.shard.as_deref().map(parse_shard).transpose()?;
+    let mut options = options(&args.common, args.defect.as_deref())?;
+    let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let targets = subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
+    let targets = interrupts
+        .ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path()))?;
     let wanted = |name: &str| {
         (args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix)))
             && shard.is_none_or(|(k, n)| stable_hash(name) % n == k)
@@ -41,7 +44,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
         let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
         return Err(nothing(&args.prefixes, names));
     }
-    let mut options = options(&args.common, args.defect.as_deref())?;
     options.fail_fast = args.fail_fast;
     options.keep.clone_from(&args.keep);
     let began = Instant::now();
@@ -56,12 +58,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
 
 pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
     let outputs = reports::Outputs::parse(&args.common)?;
+    let options = options(&args.common, None)?;
+    let _interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
     if args.common.subject.as_deref().is_some_and(|subject| subject != "reference") {
         return Err(Trouble::Usage("this version of nack proves the shipped references only".to_owned()));
     }
-    let options = options(&args.common, None)?;
     let wanted = |name: &str| args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix));
     let began = Instant::now();
     let proved = nack::prove::prove(&contracts, &subjects::reference, &wanted, scratch.path(), &options);
@@ -99,10 +102,12 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Trouble> {
 pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
     let mut outputs = reports::Outputs::parse(&args.common)?;
     outputs.whole_story();
+    let mut options = options(&args.common, args.defect.as_deref())?;
+    let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let mut targets = subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path())?;
-    let mut options = options(&args.common, args.defect.as_deref())?;
+    let mut targets = interrupts
+        .ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path()))?;
     options.keep.clone_from(&args.keep);
     let path = Path::new(&args.case);
     if args.common.subject.is_none() && targets.iter().any(|target| target.subject == "reference") && !path.is_file() {
@@ -207,18 +212,35 @@ fn options(common: &Common, defect: Option<&str>) -> Result<Options, Trouble> {
     if let Some(defect) = defect {
         options.replay_flags.push_str(&format!(" --defect {defect}"));
     }
-    watch_interrupts(&options.cancel)?;
     Ok(options)
 }
 
 /// The first interrupt ends the run in order, so that nothing is left behind; a second one ends it at once.
-fn watch_interrupts(cancel: &Arc<AtomicBool>) -> Result<(), Trouble> {
-    let broken = |error: std::io::Error| Trouble::File(format!("signals cannot be caught: {error}"));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(cancel)).map_err(broken)?;
-        signal_hook::flag::register(signal, Arc::clone(cancel)).map_err(broken)?;
+struct Interrupts {
+    at_once: Arc<AtomicBool>,
+}
+
+impl Interrupts {
+    /// Catches interrupts from here on.
+    fn watch(cancel: &Arc<AtomicBool>) -> Result<Interrupts, Trouble> {
+        let broken = |error: std::io::Error| Trouble::File(format!("signals cannot be caught: {error}"));
+        let at_once = Arc::default();
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&at_once)).map_err(broken)?;
+            signal_hook::flag::register(signal, Arc::clone(&at_once)).map_err(broken)?;
+            signal_hook::flag::register(signal, Arc::clone(cancel)).map_err(broken)?;
+        }
+        Ok(Interrupts { at_once })
     }
-    Ok(())
+
+    /// Meanwhile the first interrupt ends nack at once: a subject may let it wait long for its hello, nothing is to
+    /// be reported yet, and the watcher cleans up.
+    fn ending_at_once<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.at_once.store(true, Ordering::SeqCst);
+        let done = work();
+        self.at_once.store(false, Ordering::SeqCst);
+        done
+    }
 }
 
 fn parse_shard(text: &str) -> Result<(u64, u64), Trouble> {

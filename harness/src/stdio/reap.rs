@@ -204,11 +204,30 @@ pub fn leftovers() -> Vec<String> {
 #[must_use]
 pub fn end_marked(run: &str) -> usize {
     let prefix = format!("{MARK}={run}.");
-    let Ok(processes) = fs::read_dir("/proc") else { return 0 };
+    let (mut ended, mut quiet) = (Vec::new(), 0);
+    let deadline = Instant::now() + SWEEP;
+    // One look is not enough: what is started behind its back is missed, and so is one that is changing its program,
+    // which has no environment for that moment.
+    while quiet < 3 && Instant::now() < deadline {
+        let found = marked(&prefix);
+        quiet = if found.is_empty() { quiet + 1 } else { 0 };
+        for seen in found {
+            if kill_process(seen.pid, Signal::KILL).is_ok() && !ended.contains(&seen) {
+                ended.push(seen);
+            }
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    ended.len()
+}
+
+/// Every process with a mark that begins so. One that has ended has no environment.
+fn marked(prefix: &str) -> Vec<Seen> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = processes.flatten().filter_map(|entry| parse(entry.file_name().to_str()?));
     let marked = pids.filter(|pid| {
         let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_pid())).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(prefix.as_bytes()))
     });
-    marked.filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count()
+    marked.filter_map(|pid| Some(Seen { pid, started: stat(pid)?.started })).collect()
 }

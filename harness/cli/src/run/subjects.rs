@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use nack::Target;
 use nack::adapter::{Adapter, InProcessAdapter};
 use nack::binding::{Binding, Bindings, Making, find};
 use nack::stdio::{Command, Setup, StdioAdapter};
 use nack::subject::Program;
+use nack::{LoadError, Target};
 use nack_contracts::{Contract, Finding, Source, suggest};
 
 use super::load_trouble;
@@ -125,12 +125,27 @@ fn bound(
             Making::File(file) => Setup::File(bindings.folder.join(file)),
             Making::Command(argv) => Setup::Command(argv.clone()),
         };
-        let command = Command::new(binding.command.clone(), bindings.folder.clone());
-        let adapter = StdioAdapter::new(command, setup, &contract)
-            .map_err(|error| Trouble::Start(format!("subject {}: {error}", binding.name)))?;
+        let mut command = Command::new(binding.command.clone(), bindings.folder.clone());
+        // Never less than usual: an interpreter takes its time to start, however little a case is given.
+        command.start_within = command.start_within.mul_f64(common.deadline_scale.max(1.0));
+        let line = bindings.source.line(binding.span.start);
+        let adapter = StdioAdapter::new(command, setup, &contract).map_err(|error| {
+            Trouble::Start(format!(
+                "{}:{line}: subject {}: {error}\n  = help: `command` is started in the folder of this file, and answers \
+                 hello at once",
+                bindings.source.file, binding.name
+            ))
+        })?;
         agrees(bindings, binding, &adapter)?;
         let target = Target::load(&binding.name, contract, Arc::new(adapter), scratch);
-        let mut target = target.map_err(|error| load_trouble(error, contracts))?;
+        let mut target = target.map_err(|error| match error {
+            LoadError::Hello { message, .. } => {
+                let at = format!("subject.{}", binding.name);
+                let finding = Finding::error("binding/hello", at, binding.span.clone(), message);
+                found(&bindings.source, finding.help("mend what the program answers to hello"))
+            }
+            other => load_trouble(other, contracts),
+        })?;
         target.overrides.clone_from(&binding.params);
         targets.push(target);
     }

@@ -35,6 +35,8 @@ impl Nack {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nack"));
         command.args(args).current_dir(self.path()).env("NO_COLOR", "1");
+        // Inherited by all that the run starts, so that a test can find what is left of it.
+        command.env("NACK_TEST_FOLDER", self.path());
         command
     }
 

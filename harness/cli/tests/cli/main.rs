@@ -3,6 +3,8 @@
 mod common;
 mod exit_codes;
 mod guide;
+mod hostile;
+mod python;
 mod readme;
 mod reports;
 mod subjects;

@@ -41,7 +41,7 @@ bind  = ["knock"]
 steps = [{ call = "knock", args = { word = "$word" }, reply = "$door" }, { expect = { visits = 0 } }]
 "#;
 
-const BINDING: &str = r#"
+pub(crate) const BINDING: &str = r#"
 [subject.door]
 contract = "door"
 adapter  = "stdio"
@@ -51,7 +51,7 @@ setup    = "door.sql"
 "#;
 
 /// A door in Python without an SDK; `knocked` is what it does when it is called.
-fn door(knocked: &str) -> String {
+pub(crate) fn door(knocked: &str) -> String {
     format!(
         r#"
 import json, os, signal, subprocess, sys, time
@@ -68,7 +68,7 @@ for line in sys.stdin:
     )
 }
 
-fn folder(knocked: &str, binding: &str) -> Nack {
+pub(crate) fn folder(knocked: &str, binding: &str) -> Nack {
     let nack = Nack::new();
     nack.write("contracts/door.toml", CONTRACT);
     nack.write("nack.toml", binding);
@@ -78,7 +78,7 @@ fn folder(knocked: &str, binding: &str) -> Nack {
 }
 
 /// Without an interpreter there is nothing to judge. Where everything is required that is a failure.
-fn python() -> bool {
+pub(crate) fn python() -> bool {
     let here = std::process::Command::new("python3").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !here {
         assert!(std::env::var_os("CI").is_none(), "python3 is required here");
@@ -87,14 +87,17 @@ fn python() -> bool {
     here
 }
 
-/// Processes whose command line or folder names the test's folder.
-fn left_behind(nack: &Nack) -> Vec<String> {
+/// Processes whose command line, folder or environment names the test's folder.
+pub(crate) fn left_behind(nack: &Nack) -> Vec<String> {
     let mine = nack.path().display().to_string();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| {
         let line = fs::read_to_string(entry.path().join("cmdline")).ok()?.replace('\0', " ");
-        let folder = fs::read_link(entry.path().join("cwd")).ok()?;
-        (line.contains(&mine) || folder.starts_with(&mine)).then_some(line)
+        let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+        // One that has gone elsewhere and under another name still carries what it was started with.
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let marked = String::from_utf8_lossy(&environ).contains(&mine);
+        (marked || line.contains(&mine) || folder.starts_with(&mine)).then_some(line)
     };
     processes.filter_map(of).collect()
 }
