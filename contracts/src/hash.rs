@@ -16,6 +16,7 @@ pub fn stable_hash(text: &str) -> u64 {
 mod tests {
     #[test]
     fn the_hash_never_changes() {
-        assert_eq!(super::stable_hash(""), 0xefd0_1f60_ba99_2926);
+        assert_eq!(super::stable_hash(""), 0xecba_3df2_c338_3c52);
+        assert_eq!(super::stable_hash("outbox/budget"), 0x5fe8_2963_9c24_9a96);
     }
 }
