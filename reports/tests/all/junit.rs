@@ -84,6 +84,20 @@ fn a_failure_says_its_sentence_its_checks_and_how_to_replay_it() {
     assert!(description.contains("contracts/outbox.toml:120"), "{description:?}");
 }
 
+#[test]
+fn an_inconclusive_case_is_an_error_that_says_why_and_how_to_replay_it() {
+    let TestCaseStatus::NonSuccess { kind, message, ty, description, .. } =
+        find(&read(&sample::red()), "order-relay/crash/after-send+kill").status.clone()
+    else {
+        panic!("it did not count");
+    };
+    assert_eq!(kind, NonSuccessKind::Error);
+    assert_eq!(ty.as_deref(), Some("the fault did not strike"));
+    assert!(message.as_deref().is_some_and(|message| message.contains("w-1 never came there")), "{message:?}");
+    let description = description.expect("it is described");
+    assert!(description.contains("replay: nack replay order-relay/crash/after-send+kill --seed 7"), "{description:?}");
+}
+
 #[rstest]
 #[case::not_covered("outbox/deliver/cut", "not covered", "capability: http")]
 #[case::known("order-relay/relay/twice", "known failure", "issue 12")]

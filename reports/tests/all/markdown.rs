@@ -29,9 +29,9 @@ fn a_green_summary_is_short() {
 #[case::a_check_that_was_not_made("invariant:\u{200b}attempts-only-grow")]
 #[case::a_digest(&"a".repeat(64))]
 #[case::an_override("overridden: lease = 30")]
-#[case::the_seed("seed 7")]
+#[case::the_seed("</code>, seed 7, exit 1")]
 #[case::what_it_does_not_show("exactly-once delivery")]
-#[case::a_survivor("<code>outbox/claim-without-condition</code>")]
+#[case::a_survivor("instead: outbox/claim/two: red by vocabulary")]
 fn it_holds_what_a_reviewer_needs(#[case] words: &str) {
     let html = html(&markdown(&sample::everything()));
     assert!(html.contains(words), "{words} is missing in\n{html}");
