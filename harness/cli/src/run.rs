@@ -127,7 +127,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
 }
 
 /// A stored case takes the place of the contract's own cases, provided that its contract says the same as then.
-fn adopt(targets: &mut [Target], stored: Stored, file: &str) -> Result<(usize, usize), Trouble> {
+fn adopt(targets: &mut [Target], stored: Stored<'_>, file: &str) -> Result<(usize, usize), Trouble> {
     let fits = |target: &Target| target.contract.name == stored.case.contract && target.subject == stored.subject;
     let home = targets.iter().position(fits);
     let Some(home) = home else {
@@ -145,7 +145,7 @@ fn adopt(targets: &mut [Target], stored: Stored, file: &str) -> Result<(usize, u
             &target.digest[..12],
         )));
     }
-    target.cases = vec![stored.case];
+    target.cases = vec![stored.case.into_owned()];
     Ok((home, 0))
 }
 

@@ -11,6 +11,7 @@ pub(crate) use case::{How, Ran};
 pub use report::fault_words;
 pub use stored::{Stored, StoredError};
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs;
@@ -168,10 +169,10 @@ fn everywhere(
         let folder = if n == 0 { folder.to_owned() } else { folder.join(format!("point-{n}")) };
         let stored = Stored {
             format: 1,
-            digest: target.digest.clone(),
+            digest: Cow::Borrowed(&target.digest),
             seed: options.seed,
-            subject: target.subject.clone(),
-            case: case.clone(),
+            subject: Cow::Borrowed(&target.subject),
+            case: Cow::Borrowed(case),
         };
         if let Err(error) = fs::create_dir_all(&folder).and_then(|()| stored.write(&folder)) {
             return start(error);

@@ -1,6 +1,7 @@
 //! A concrete case on disk: stored before it runs, with all it takes to run it again and to notice when that is no
 //! longer the same case.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
@@ -9,17 +10,17 @@ use serde::{Deserialize, Serialize};
 
 /// A stored case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stored {
+pub struct Stored<'a> {
     /// The version of this format.
     pub format: u32,
     /// The contract's digest when the case was made from it.
-    pub digest: String,
+    pub digest: Cow<'a, str>,
     /// The seed it ran with.
     pub seed: u64,
     /// The subject it ran on.
-    pub subject: String,
+    pub subject: Cow<'a, str>,
     /// The case.
-    pub case: Case,
+    pub case: Cow<'a, Case>,
 }
 
 /// A file that holds no stored case.
@@ -43,12 +44,12 @@ pub enum StoredError {
     },
 }
 
-impl Stored {
+impl Stored<'_> {
     /// Reads a stored case.
     ///
     /// # Errors
     /// A file that is not there, or that is no stored case.
-    pub fn read(path: &Path) -> Result<Stored, StoredError> {
+    pub fn read(path: &Path) -> Result<Stored<'static>, StoredError> {
         let file = path.display().to_string();
         let text = fs::read(path).map_err(|error| StoredError::Read { file: file.clone(), error })?;
         serde_json::from_slice(&text).map_err(|error| StoredError::Parse { file, error })

@@ -54,6 +54,9 @@ impl Claims {
             let revive = "UPDATE outbox SET state = 'pending' WHERE state = 'dead' AND created + ?1 <= ?2";
             db.execute(revive, [ctx.param("lease"), now])?;
         }
+        if self.is_idle(db, now, budget)? {
+            return Ok(None);
+        }
         if !self.defect.is("spent-row-revived") {
             self.bury(db, now, budget)?;
         }
@@ -88,6 +91,17 @@ impl Claims {
         let sql = format!("UPDATE outbox SET attempts = attempts + 1 WHERE seq = ({})", self.oldest_free());
         db.execute(&sql, [ctx.now(), ctx.param("budget")])?;
         Ok(())
+    }
+
+    /// Whether no row is free and none was abandoned. A worker that polls should not take the write lock to learn that.
+    fn is_idle(&self, db: &Db, now: i64, budget: i64) -> Result<bool, Failure> {
+        let sql = format!(
+            "SELECT EXISTS ({}) OR EXISTS (SELECT 1 FROM outbox WHERE {})",
+            self.oldest_free(),
+            self.abandoned()
+        );
+        let waiting = db.first(&sql, [now, budget], |row| row.get::<_, bool>(0))?;
+        Ok(waiting != Some(true))
     }
 
     /// Ends the rows whose worker never came back from their last attempt: a row that kills its worker must not live
