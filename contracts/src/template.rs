@@ -4,6 +4,8 @@
 //! longer text `$name` is inserted as text; `$$` is a dollar sign. In a list, an element with `_times = N` stands N
 //! times, with `$i` counting from 1.
 
+use std::cell::Cell;
+
 use crate::finding::Finding;
 use crate::node::{Field, Fields, Kind, Node};
 use crate::source::Span;
@@ -21,7 +23,7 @@ pub enum Unknown {
     Keep,
 }
 
-/// The most elements that `_times` may make of one list, so that a slip does not fill the memory.
+/// The most elements that all `_times` of one template may make together, so that a slip does not fill the memory.
 const MOST_TIMES: i64 = 100_000;
 
 /// Fills in every name below `node`.
@@ -29,6 +31,10 @@ const MOST_TIMES: i64 = 100_000;
 /// # Errors
 /// A finding at the text that names something unknown or asks for more than a contract can say.
 pub fn fill(node: &Node, unknown: Unknown, lookup: Lookup<'_>) -> Result<Node, Finding> {
+    fill_within(node, unknown, lookup, &Cell::new(MOST_TIMES))
+}
+
+fn fill_within(node: &Node, unknown: Unknown, lookup: Lookup<'_>, left: &Cell<i64>) -> Result<Node, Finding> {
     let kind = match &node.kind {
         Kind::Value(_) | Kind::Absent => node.kind.clone(),
         Kind::Template(text) => fill_text(text, unknown, lookup).map_err(|message| broken(&node.span, message))?,
@@ -36,8 +42,8 @@ pub fn fill(node: &Node, unknown: Unknown, lookup: Lookup<'_>) -> Result<Node, F
             let mut out = Vec::with_capacity(items.len());
             for item in items {
                 match item.fields().and_then(|fields| fields.get("_times").map(|times| (fields, times))) {
-                    Some((fields, times)) => repeat(item, fields, times, unknown, lookup, &mut out)?,
-                    None => out.push(fill(item, unknown, lookup)?),
+                    Some((fields, times)) => repeat(item, (fields, times), unknown, lookup, left, &mut out)?,
+                    None => out.push(fill_within(item, unknown, lookup, left)?),
                 }
             }
             Kind::List(out)
@@ -45,7 +51,7 @@ pub fn fill(node: &Node, unknown: Unknown, lookup: Lookup<'_>) -> Result<Node, F
         Kind::Map(fields) => {
             let mut out = Fields::with_capacity(fields.len());
             for (key, field) in fields {
-                let filled = Field { key: field.key.clone(), value: fill(&field.value, unknown, lookup)? };
+                let filled = Field { key: field.key.clone(), value: fill_within(&field.value, unknown, lookup, left)? };
                 out.insert(key.clone(), filled);
             }
             Kind::Map(out)
@@ -56,10 +62,10 @@ pub fn fill(node: &Node, unknown: Unknown, lookup: Lookup<'_>) -> Result<Node, F
 
 fn repeat(
     item: &Node,
-    fields: &Fields,
-    times: &Field,
+    (fields, times): (&Fields, &Field),
     unknown: Unknown,
     lookup: Lookup<'_>,
+    left: &Cell<i64>,
     out: &mut Vec<Node>,
 ) -> Result<(), Finding> {
     let count = fill(&times.value, unknown, lookup)?;
@@ -67,6 +73,11 @@ fn repeat(
         let message = format!("`_times` must be an integer from 0 to {MOST_TIMES}, and is {}", count.value());
         return Err(broken(&times.value.span, message));
     };
+    left.set(left.get() - count);
+    if left.get() < 0 {
+        let message = format!("the `_times` of this template make more than {MOST_TIMES} elements");
+        return Err(broken(&times.value.span, message));
+    }
     let mut rest = fields.clone();
     rest.shift_remove("_times");
     let rest = Node { kind: Kind::Map(rest), span: item.span.clone() };
@@ -75,7 +86,7 @@ fn repeat(
             "i" => Ok(Kind::Value(Value::Int(i))),
             other => lookup(other),
         };
-        out.push(fill(&rest, unknown, &numbered)?);
+        out.push(fill_within(&rest, unknown, &numbered, left)?);
     }
     Ok(())
 }
@@ -229,6 +240,7 @@ mod tests {
     #[case("\"x $\"")]
     #[case("\"x $none\"")]
     #[case("[{ _times = -1 }]")]
+    #[case("[{ _times = 100000, x = [{ _times = 100000 }] }]")]
     #[case("[{ _times = \"$word\" }]")]
     fn what_cannot_be_filled_in_is_an_error(#[case] text: &str) {
         assert!(filled(text).is_err());

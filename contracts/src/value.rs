@@ -17,6 +17,9 @@ pub type Map = IndexMap<String, Value>;
 /// The key under which bytes travel in JSON: `{"$bytes": "<base64>"}`.
 pub const BYTES_KEY: &str = "$bytes";
 
+/// How deep JSON may nest.
+const DEEPEST: usize = 128;
+
 /// One value. In JSON, bytes are written `{"$bytes": "<base64>"}`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -60,20 +63,34 @@ impl Value {
     /// Reads JSON text. Unlike plain JSON readers it keeps strings with lone surrogates, as bytes.
     ///
     /// # Errors
-    /// When the text is not one JSON value.
+    /// When the text is not one JSON value, or nests deeper than 128.
     pub fn from_json(json: &str) -> Result<Value, serde_json::Error> {
+        Value::read_json(json, DEEPEST)
+    }
+
+    fn read_json(json: &str, deepest: usize) -> Result<Value, serde_json::Error> {
+        if deepest == 0 {
+            return Err(de::Error::custom("it nests deeper than 128"));
+        }
         let raw: &RawValue = serde_json::from_str(json)?;
         let text = raw.get();
         Ok(match text.as_bytes().first() {
             Some(b'{') => {
                 let fields: IndexMap<String, &RawValue> = serde_json::from_str(text)?;
-                let map: Result<Map, _> =
-                    fields.into_iter().map(|(key, value)| Ok((key, Value::from_json(value.get())?))).collect();
+                let map: Result<Map, _> = fields
+                    .into_iter()
+                    .map(|(key, value)| Ok((key, Value::read_json(value.get(), deepest - 1)?)))
+                    .collect();
                 unwrap_bytes(map?)
             }
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(text)?;
-                Value::List(items.into_iter().map(|item| Value::from_json(item.get())).collect::<Result<_, _>>()?)
+                Value::List(
+                    items
+                        .into_iter()
+                        .map(|item| Value::read_json(item.get(), deepest - 1))
+                        .collect::<Result<_, _>>()?,
+                )
             }
             Some(b'"') => match serde_json::from_str::<String>(text) {
                 Ok(text) => Value::Text(text),
@@ -292,6 +309,13 @@ mod tests {
     #[case::nested_surrogate(r#"["a","\ud800"]"#, Value::List(vec!["a".into(), Value::Bytes(vec![0xed, 0xa0, 0x80])]))]
     fn json_keeps_types_apart(#[case] json: &str, #[case] value: Value) {
         assert_eq!(Value::from_json(json).expect("it is JSON"), value);
+    }
+
+    #[test]
+    fn json_that_nests_without_end_is_refused() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(Value::from_json(&nested(100)).is_ok());
+        assert!(Value::from_json(&nested(100_000)).is_err());
     }
 
     #[rstest]

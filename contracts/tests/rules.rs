@@ -120,6 +120,9 @@ fn the_clean_contract_is_clean() {
 #[case::banned_word("values = [\"open\", \"shut\"]", "values = [\"open\", \"shut\", \"OK\"]", "word/banned")]
 #[case::broken_sql("WHERE word = ''", "WHERE wrod = ''", "sql/prepare")]
 #[case::writing_sql("SELECT word FROM visits WHERE word = ''", "DELETE FROM visits", "sql/prepare")]
+#[case::attaching_sql("SELECT word FROM visits WHERE word = ''", "ATTACH DATABASE 'x' AS y", "sql/prepare")]
+#[case::pragma_as_sql("SELECT word FROM visits WHERE word = ''", "PRAGMA journal_mode", "sql/prepare")]
+#[case::range_at_the_end_of_the_integers("many = \"4..\"", "many = \"9223372036854775807..\"", "domain/range-touch")]
 #[case::accept_of_nothing(
     "[[scenario]]",
     "[[accept]]\nrule = \"table/gap\"\nat = \"table.knock\"\nwhy = \"no\"\n[[scenario]]",

@@ -199,7 +199,7 @@ impl Reader<'_> {
                     (Some(end), Some(low)) if low <= *end => {
                         Some(format!("`{before}` ends at {end} and `{name}` begins at {low}: both hold {low}"))
                     }
-                    (Some(end), Some(low)) if low > *end + 1 => {
+                    (Some(end), Some(low)) if low > end.saturating_add(1) => {
                         Some(format!("between `{before}` and `{name}` lies a hole: {} is in neither", end + 1))
                     }
                     _ => None,
@@ -211,8 +211,8 @@ impl Reader<'_> {
             last = Some((name.clone(), high));
             let samples = match (low, high) {
                 (Some(low), Some(high)) => vec![low, high],
-                (Some(low), None) => vec![low, low + 1],
-                (None, Some(high)) => vec![high, high - 1],
+                (Some(low), None) => vec![low, low.saturating_add(1)],
+                (None, Some(high)) => vec![high, high.saturating_sub(1)],
                 (None, None) => vec![0],
             };
             let mut class =

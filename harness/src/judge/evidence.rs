@@ -1,5 +1,7 @@
 //! The rules in SQL: the observed relations in an in-memory SQLite, where a row that comes back is the evidence.
 
+use std::time::{Duration, Instant};
+
 use nack_contracts::model::{Contract, Invariant};
 use nack_contracts::relations::{quote, relations, schema};
 use nack_contracts::{Map, Value};
@@ -7,6 +9,12 @@ use rusqlite::{Connection, params_from_iter, types::Value as Sql};
 
 use super::Observed;
 use crate::store::to_sql;
+
+/// How long one query may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// After so many of SQLite's own steps the deadline is looked at.
+const STEP: i32 = 100_000;
 
 /// A judging database, kept for many cases of one contract.
 pub(crate) struct Evidence<'c> {
@@ -45,8 +53,11 @@ impl<'c> Evidence<'c> {
     }
 
     /// The first rows that break a rule, as the query's own columns; empty if it holds.
+    /// A query that never ends is interrupted, and is an error.
     pub(crate) fn violations(&self, invariant: &Invariant) -> rusqlite::Result<Vec<Map>> {
         const SHOWN: usize = 5;
+        let deadline = Instant::now() + PATIENCE;
+        self.connection.progress_handler(STEP, Some(move || Instant::now() > deadline));
         let mut statement = self.connection.prepare_cached(&invariant.sql)?;
         let names: Vec<String> = statement.column_names().into_iter().map(String::from).collect();
         let mut rows = statement.query([])?;

@@ -249,13 +249,14 @@ pub fn is_process_case(case: &Case) -> bool {
     signals || faults(case).any(|fault| matches!(fault.by, FaultKind::Kill | FaultKind::Stop))
 }
 
-/// Moves a case's folder where it is kept. Across file systems a rename cannot, so it is copied.
+/// Copies a case's folder where it is kept, under a name that nothing has yet: what lies there is somebody's.
 fn keep_folder(folder: &Path, keep: &Path, name: &str) -> std::io::Result<()> {
-    let home = keep.join(name.replace('/', "__"));
-    if home.exists() {
-        fs::remove_dir_all(&home)?;
+    let name = name.replace('/', "__");
+    let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}-{n}")));
+    match names.map(|name| keep.join(name)).find(|home| !home.exists()) {
+        Some(home) => copy_folder(folder, &home),
+        None => Ok(()),
     }
-    copy_folder(folder, &home)
 }
 
 fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {

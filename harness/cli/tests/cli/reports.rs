@@ -96,6 +96,30 @@ fn a_kept_case_replays_from_its_file() {
 }
 
 #[test]
+fn keeping_a_case_overwrites_nothing() {
+    let nack = Nack::new();
+    let mine = nack.write("kept/outbox__deliver__permanent+permanent/mine.txt", "mine");
+    let case = "outbox/deliver/permanent+permanent";
+    let _ = nack.run(&["run", case, "--keep", "kept", "--defect", "permanent-retried"]).code(1);
+    assert_eq!(std::fs::read_to_string(mine).expect("it is still there"), "mine");
+    assert!(nack.path().join("kept/outbox__deliver__permanent+permanent-2/case.json").is_file());
+}
+
+#[test]
+fn an_invariant_that_never_ends_is_interrupted() {
+    let nack = Nack::new();
+    let relay = include_str!("../../../../contracts/order-relay.toml");
+    let endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r WHERE n < 0";
+    let at = relay.find("\nsql  = \"SELECT s.n").expect("the invariant event-intact");
+    let end = at + 1 + relay[at + 1..].find('\n').expect("its line ends");
+    nack.write("mine/order-relay.toml", &format!("{}\nsql  = \"{endless}\"{}", &relay[..at], &relay[end..]));
+    let began = std::time::Instant::now();
+    let args = ["run", "order-relay/empty", "--subject", "reference", "--contracts", "mine"];
+    let _ = nack.run(&args).code(3).says("interrupted");
+    assert!(began.elapsed() < std::time::Duration::from_secs(60));
+}
+
+#[test]
 fn shards_are_disjoint_and_make_the_whole() {
     let nack = Nack::new();
     let names = |args: &[&str]| -> Vec<String> {
