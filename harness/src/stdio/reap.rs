@@ -135,7 +135,7 @@ pub(super) fn signal_group(leader: Pid, signal: Signal) -> bool {
 /// those that had to be ended outside the group.
 pub(super) fn sweep(leader: Pid, mark: &str, below: &[Seen]) -> Vec<String> {
     let deadline = Instant::now() + SWEEP;
-    let mut ended = Vec::new();
+    let mut ended = Ended::default();
     let mut known = below.to_vec();
     loop {
         let orphans = orphans(|pid, stat| stat.group == leader.as_raw_pid() || carries(pid, mark));
@@ -145,20 +145,37 @@ pub(super) fn sweep(leader: Pid, mark: &str, below: &[Seen]) -> Vec<String> {
         }
         known.retain(|seen| end(*seen, leader, &mut ended));
         if known.is_empty() || Instant::now() > deadline {
-            return ended;
+            return ended.said();
         }
         thread::sleep(Duration::from_millis(1));
     }
 }
 
+/// What had to be ended, each once and as it was when it was first met: a process that is dying has already lost
+/// its command line, but is no zombie yet.
+#[derive(Default)]
+struct Ended(Vec<(Seen, String)>);
+
+impl Ended {
+    fn note(&mut self, seen: Seen, what: String) {
+        if self.0.iter().all(|(known, _)| *known != seen) {
+            self.0.push((seen, what));
+        }
+    }
+
+    fn said(self) -> Vec<String> {
+        self.0.into_iter().map(|(_, what)| what).collect()
+    }
+}
+
 /// Kills and reaps one process; whether it is still there.
-fn end(seen: Seen, leader: Pid, ended: &mut Vec<String>) -> bool {
+fn end(seen: Seen, leader: Pid, ended: &mut Ended) -> bool {
     let Some(stat) = stat(seen.pid).filter(|stat| stat.started == seen.started) else { return false };
     if stat.state != 'Z' {
         let what = described(seen.pid);
         // The group was killed already, so only what left it is news.
-        if kill_process(seen.pid, Signal::KILL).is_ok() && stat.group != leader.as_raw_pid() && !ended.contains(&what) {
-            ended.push(what);
+        if kill_process(seen.pid, Signal::KILL).is_ok() && stat.group != leader.as_raw_pid() {
+            ended.note(seen, what);
         }
     }
     // A zombie whose parent is another process is that one's to reap, and holds nothing.
@@ -183,7 +200,7 @@ fn orphans(fits: impl Fn(Pid, &Stat) -> bool) -> Vec<Seen> {
 /// process waits for a child.
 #[must_use]
 pub fn leftovers() -> Vec<String> {
-    let mut ended = Vec::new();
+    let mut ended = Ended::default();
     let deadline = Instant::now() + SWEEP;
     loop {
         let mut left: Vec<Seen> = Vec::new();
@@ -193,7 +210,7 @@ pub fn leftovers() -> Vec<String> {
         }
         left.retain(|seen| end(*seen, rustix::process::getpid(), &mut ended));
         if left.is_empty() || Instant::now() > deadline {
-            return ended;
+            return ended.said();
         }
         thread::sleep(Duration::from_millis(1));
     }
