@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use nack_contracts::Contract;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, EPOCH};
 use crate::inprocess::InProcess;
 use crate::session::{Session, StartError};
+use crate::store::{Setup, Tables, Translation};
 use crate::subject::{Hello, Program};
 
 /// One way to reach a subject.
@@ -18,8 +19,9 @@ pub trait Adapter: Send + Sync {
     /// What the subject says of itself.
     fn hello(&self) -> &Hello;
 
-    /// The capabilities that this adapter gives, of those a harness derives.
-    fn provides(&self) -> &[&'static str];
+    /// The capabilities that this adapter gives, of those a harness derives. `history` and `text-ids` come from the
+    /// store.
+    fn provides(&self) -> Vec<&'static str>;
 
     /// Whether the subject announces each statement of its store, so that it can be stopped there and its store can
     /// be made to fail.
@@ -27,23 +29,40 @@ pub trait Adapter: Send + Sync {
         true
     }
 
-    /// Makes the subject's empty tables in the SQLite file `store`, which does not exist yet.
-    ///
-    /// # Errors
-    /// Why they could not be made.
-    fn setup(&self, store: &Path) -> Result<(), StartError>;
+    /// Where the clock of a case that begins now stands, in epoch seconds.
+    fn clock_base(&self) -> i64 {
+        EPOCH
+    }
+
+    /// Where the subject keeps its state.
+    fn tables(&self) -> &Tables;
 
     /// Opens a session on a store that is made and seeded.
     ///
     /// # Errors
     /// Why it could not be opened.
-    fn session(&self, contract: &Contract, store: &Path, clock: Arc<Clock>) -> Result<Box<dyn Session>, StartError>;
+    fn session(&self, setting: &Setting<'_>) -> Result<Box<dyn Session>, StartError>;
+}
+
+/// What a session is opened in: one case's contract, store and clock.
+pub struct Setting<'a> {
+    /// The contract, with the parameters of the subject's binding.
+    pub contract: &'a Contract,
+    /// What `{store}` stands for: the path of a file, or a connection string.
+    pub store: &'a str,
+    /// How words cross the border.
+    pub words: Arc<Translation>,
+    /// The case's clock.
+    pub clock: Arc<Clock>,
+    /// A folder of the case's own.
+    pub folder: &'a Path,
 }
 
 /// The in-process adapter.
 pub struct InProcessAdapter {
     program: Arc<dyn Program>,
     hello: Hello,
+    tables: Tables,
 }
 
 impl InProcessAdapter {
@@ -51,7 +70,8 @@ impl InProcessAdapter {
     #[must_use]
     pub fn new(program: Arc<dyn Program>) -> InProcessAdapter {
         let hello = program.hello();
-        InProcessAdapter { program, hello }
+        let tables = Tables::sqlite(Setup::Program(Arc::clone(&program)));
+        InProcessAdapter { program, hello, tables }
     }
 }
 
@@ -64,16 +84,17 @@ impl Adapter for InProcessAdapter {
         &self.hello
     }
 
-    fn provides(&self) -> &[&'static str] {
-        &["history", "values", "raw", "text-ids", "clock"]
+    fn provides(&self) -> Vec<&'static str> {
+        vec!["values", "raw", "clock"]
     }
 
-    fn setup(&self, store: &Path) -> Result<(), StartError> {
-        let connection = rusqlite::Connection::open(store).map_err(|error| StartError(error.to_string()))?;
-        self.program.setup(&connection).map_err(|error| StartError(format!("its tables could not be made: {error}")))
+    fn tables(&self) -> &Tables {
+        &self.tables
     }
 
-    fn session(&self, contract: &Contract, store: &Path, clock: Arc<Clock>) -> Result<Box<dyn Session>, StartError> {
-        Ok(Box::new(InProcess::new(Arc::clone(&self.program), store, &contract.param_values(), clock)))
+    fn session(&self, setting: &Setting<'_>) -> Result<Box<dyn Session>, StartError> {
+        let params = setting.contract.param_values();
+        let clock = Arc::clone(&setting.clock);
+        Ok(Box::new(InProcess::new(Arc::clone(&self.program), Path::new(setting.store), &params, clock)))
     }
 }

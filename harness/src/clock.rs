@@ -3,13 +3,27 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Where the clock of a case stands at its start, in epoch seconds.
+/// Where the clock of a case stands at its start where the harness owns it, in epoch seconds.
 pub const EPOCH: i64 = 1_800_000_000;
 
 /// The time that the workers of one case are told.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Clock {
+    base: i64,
     state: Mutex<State>,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock::from(EPOCH)
+    }
+}
+
+impl From<i64> for Clock {
+    /// A clock that starts at `base`, in epoch seconds.
+    fn from(base: i64) -> Self {
+        Clock { base, state: Mutex::default() }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -23,7 +37,7 @@ impl Clock {
     #[must_use]
     pub fn now(&self, worker: &str) -> i64 {
         let state = self.state();
-        EPOCH + state.passed + state.skew.get(worker).copied().unwrap_or(0)
+        self.base + state.passed + state.skew.get(worker).copied().unwrap_or(0)
     }
 
     /// Moves every worker's clock, or only that of `worker`, by `seconds`.

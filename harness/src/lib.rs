@@ -7,6 +7,8 @@ pub mod conformance;
 
 pub mod inprocess;
 mod judge;
+#[cfg(unix)]
+pub mod process;
 pub mod prove;
 pub mod report;
 pub mod run;

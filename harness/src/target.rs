@@ -11,7 +11,7 @@ use nack_contracts::{Contract, Finding, suggest};
 use nack_reports::{Because, BecauseKind, SubjectInfo};
 
 use crate::adapter::Adapter;
-use crate::store::{Layout, Seeds};
+use crate::store::{StoreError, Stores};
 
 /// Why a subject cannot be judged at all.
 #[derive(Debug, thiserror::Error)]
@@ -27,13 +27,13 @@ pub enum LoadError {
     /// The contract gives no cases.
     #[error("contract {0} is broken; `nack check` says where")]
     Contract(String, Vec<Finding>),
-    /// The subject's store could not be made.
-    #[error("subject {subject}: {message}")]
+    /// The subject's store could not be made, or does not fit the contract.
+    #[error("subject {subject}: {error}")]
     Store {
         /// The subject's name.
         subject: String,
         /// Why.
-        message: String,
+        error: StoreError,
     },
 }
 
@@ -52,8 +52,7 @@ pub struct Target {
     /// Parameters of the contract that a binding sets otherwise.
     pub overrides: IndexMap<String, i64>,
     pub(crate) adapter: Arc<dyn Adapter>,
-    pub(crate) layout: Layout,
-    pub(crate) seeds: Seeds,
+    pub(crate) stores: Box<dyn Stores>,
 }
 
 impl Target {
@@ -67,14 +66,21 @@ impl Target {
         adapter: Arc<dyn Adapter>,
         scratch: &Path,
     ) -> Result<Target, LoadError> {
-        let capabilities = capabilities(subject, &contract, adapter.as_ref())?;
+        let mut capabilities = capabilities(subject, &contract, adapter.as_ref())?;
+        let name = format!("{subject}-{}", contract.name).replace('/', "-");
+        let tables = adapter.tables();
+        let stores = tables.prepare(&contract, &capabilities, scratch, &name);
+        let stores = stores.map_err(|error| LoadError::Store { subject: subject.to_owned(), error })?;
+        let from_store = |name: &str| match name {
+            "history" => stores.keeps_history(),
+            "text-ids" => !tables.mapping.maps_ids(),
+            _ => false,
+        };
+        capabilities.extend(contract.capabilities.keys().filter(|name| from_store(name)).cloned());
+        let known = contract.capabilities.keys();
+        let capabilities: Vec<String> = known.filter(|name| capabilities.contains(name)).cloned().collect();
         let cases = expand(&contract, &capabilities)
             .map_err(|findings| LoadError::Contract(contract.name.clone(), findings))?;
-        let template = scratch.join(format!("{subject}-{}.db", contract.name).replace('/', "-"));
-        let broken = |message: String| LoadError::Store { subject: subject.to_owned(), message };
-        adapter.setup(&template).map_err(|error| broken(error.0))?;
-        let layout = Layout::prepare(&contract, &template, &capabilities).map_err(|error| broken(error.to_string()))?;
-        let seeds = Seeds::new(template);
         let digest = digest(&contract);
         Ok(Target {
             subject: subject.to_owned(),
@@ -83,8 +89,7 @@ impl Target {
             digest,
             overrides: IndexMap::new(),
             adapter,
-            layout,
-            seeds,
+            stores,
             contract,
         })
     }
@@ -96,7 +101,7 @@ impl Target {
             name: self.subject.clone(),
             contract: self.contract.name.clone(),
             adapter: self.adapter.kind().to_owned(),
-            store: "sqlite".to_owned(),
+            store: self.stores.kind().to_owned(),
             capabilities: self.capabilities.clone(),
         }
     }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use nack::Target;
+use nack::process::Command;
 use nack::run::{Options, run_cases};
-use nack::stdio::{Command, Setup, StdioAdapter};
+use nack::stdio::StdioAdapter;
+use nack::store::{Setup, Tables};
 use nack_contracts::{Contract, shipped};
 use nack_reports::{CaseReport, Verdict};
 use rstest::rstest;
@@ -67,7 +69,8 @@ fn run_command(name: &str, folder: &Path, argv: &[&str], sql: &str, wanted: impl
     let scratch = nack::scratch().expect("a folder");
     let contract = contract(name);
     let command = Command::new(argv.iter().map(|word| (*word).to_owned()).collect(), folder.to_owned());
-    let adapter = StdioAdapter::new(command, Setup::File(subjects().join(sql)), &contract).expect("it says hello");
+    let adapter = StdioAdapter::new(command, Tables::sqlite(Setup::File(subjects().join(sql))), &contract)
+        .expect("it says hello");
     let target = Target::load("subject", contract, Arc::new(adapter), scratch.path()).expect("it is bound");
     let cases = 0..target.cases.len();
     let selection: Vec<_> = cases.filter(|case| wanted(&target.cases[*case].name)).map(|case| (0, case)).collect();

@@ -77,7 +77,7 @@ hear()";
     event(&mut session);
     drop(session);
     assert_eq!(subject.processes(), ["sleep 1000 "], "it cleared its environment and left its group and its parents");
-    let ended = nack::stdio::leftovers();
+    let ended = nack::process::leftovers();
     assert!(ended.len() == 1 && ended[0].ends_with("(sleep 1000)"), "{ended:?}");
     subject.is_gone();
 }
@@ -95,8 +95,8 @@ fn what_outlives_a_killed_nack_carries_its_mark() {
     nack.kill().expect("it can be killed");
     nack.wait().expect("it ends");
     thread::sleep(Duration::from_millis(100));
-    assert_eq!(nack::stdio::end_marked(&mark), 2, "the worker that ignores its input, and its child");
-    assert_eq!(nack::stdio::end_marked("1-1"), 0);
+    assert_eq!(nack::process::end_marked(&mark), 2, "the worker that ignores its input, and its child");
+    assert_eq!(nack::process::end_marked("1-1"), 0);
 }
 
 #[test]
@@ -106,6 +106,6 @@ fn alone_until_killed() {
     let mut session = subject.session();
     begin(&mut session, Watch::default());
     assert_eq!(session.next(Duration::from_millis(500)), None);
-    println!("\nmark {}", nack::stdio::run_mark());
+    println!("\nmark {}", nack::process::run_mark());
     thread::sleep(Duration::from_secs(60));
 }

@@ -11,8 +11,10 @@ use indexmap::IndexMap;
 use libtest_mimic::{Arguments, Failed, Trial};
 use nack::Target;
 use nack::adapter::{Adapter, InProcessAdapter};
+use nack::process::Command;
 use nack::run::{Options, is_process_case, run_cases};
-use nack::stdio::{Command, Setup, StdioAdapter, serve, serve_on};
+use nack::stdio::{StdioAdapter, serve, serve_on};
+use nack::store::{Setup, Tables};
 use nack::subject::Program;
 use nack_cases::{At, Case, FaultKind, Step};
 use nack_contracts::{Contract, shipped};
@@ -101,7 +103,7 @@ fn served(contract: &Contract, program: Arc<dyn Program>, defect: Option<&str>) 
     let mut argv = vec![own.to_string_lossy().into_owned(), "serve".to_owned(), contract.name.clone()];
     argv.extend(defect.map(str::to_owned));
     let command = Command::new(argv, env::temp_dir());
-    StdioAdapter::new(command, Setup::Program(program), contract).expect("it says hello")
+    StdioAdapter::new(command, Tables::sqlite(Setup::Program(program)), contract).expect("it says hello")
 }
 
 fn run(

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use nack::stdio::{end_marked, leftovers, run_mark};
+use nack::process::{end_marked, leftovers, run_mark};
 
 use crate::trouble::Trouble;
 

@@ -10,10 +10,11 @@ use nack_contracts::model::{CheckName, Contract};
 use nack_reports::{Because, BecauseKind, Check, Moment};
 
 use super::tasks::{State, Task};
+use crate::adapter::Setting;
 use crate::clock::Clock;
 use crate::judge::{Evidence, Miss, Observed, Outcome, expectation, outcome_meets};
 use crate::session::Session;
-use crate::store::Sqlite;
+use crate::store::Store;
 use crate::target::Target;
 
 /// What a case run once came to.
@@ -45,7 +46,7 @@ pub(super) struct CaseRun<'a> {
     pub(super) target: &'a Target,
     pub(super) contract: &'a Contract,
     pub(super) case: &'a Case,
-    pub(super) store: Sqlite<'a>,
+    pub(super) store: Box<dyn Store + 'a>,
     pub(super) session: Box<dyn Session>,
     pub(super) clock: Arc<Clock>,
     pub(super) random: fastrand::Rng,
@@ -78,24 +79,27 @@ pub(crate) struct How {
 
 /// Runs a case once in `folder`, which must be empty.
 pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, how: How) -> Ran {
-    let store = Sqlite::new(&target.contract, &target.layout, folder.join("store.db"));
     let start = |detail: String| Ran {
         trouble: Some(Because { kind: BecauseKind::Start, detail }),
         all_struck: true,
         ..Ran::default()
     };
+    let base = target.adapter.clock_base();
     if let Some(gate) = &case.gate {
-        return match target.seeds.empty(&store) {
-            Ok(()) => try_gate(target, case, gate, &store),
+        return match target.stores.empty(folder, base) {
+            Ok(store) => try_gate(target, case, gate, store.as_ref()),
             Err(error) => start(error.to_string()),
         };
     }
-    let durable = match target.seeds.seed(&store, &case.given) {
-        Ok(snapshot) => snapshot,
+    let (store, durable) = match target.stores.seeded(folder, base, &case.given) {
+        Ok(seeded) => seeded,
         Err(error) => return start(format!("the given rows could not be stored: {error}")),
     };
-    let clock = Arc::new(Clock::default());
-    let session = match target.adapter.session(&target.contract, store.path(), Arc::clone(&clock)) {
+    let clock = Arc::new(Clock::from(base));
+    let words = Arc::clone(store.translation());
+    let contract = target.contract.as_ref();
+    let setting = Setting { contract, store: store.address(), words, clock: Arc::clone(&clock), folder };
+    let session = match target.adapter.session(&setting) {
         Ok(session) => session,
         Err(error) => return start(error.0),
     };
@@ -133,7 +137,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
     run.run()
 }
 
-fn try_gate(target: &Target, case: &Case, name: &str, store: &Sqlite<'_>) -> Ran {
+fn try_gate(target: &Target, case: &Case, name: &str, store: &dyn Store) -> Ran {
     let mut ran = Ran { all_struck: true, ..Ran::default() };
     let check = |held: bool, words: String| Check {
         name: CheckName::Gate(name.to_owned()).to_string(),

@@ -4,19 +4,14 @@
 
 mod adapter;
 mod ask;
-mod lines;
 pub mod message;
 #[cfg(test)]
 mod page;
-mod process;
-mod reap;
 mod serve;
 mod session;
 mod wire;
 mod worker;
 
-pub use adapter::{Setup, StdioAdapter};
-pub use process::Command;
-pub use reap::{end_marked, leftovers, run_mark};
+pub use adapter::StdioAdapter;
 pub use serve::{serve, serve_on};
 pub use session::{StdioSession, probe};

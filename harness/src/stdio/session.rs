@@ -10,9 +10,9 @@ use rustix::process::Signal;
 
 use super::ask::in_terms_of_the_system;
 use super::message::{Greeting, Hello};
-use super::process::{Command, Ended, in_words, wait_for};
 use super::worker::Worker;
 use crate::clock::Clock;
+use crate::process::{Command, Ended, in_words, wait_for};
 use crate::session::{Directive, Event, Killed, Said, Session, StartError, Watch};
 
 /// How often the session looks for ends that no pipe shows.

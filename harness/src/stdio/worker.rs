@@ -8,11 +8,11 @@ use nack_contracts::{Map, Value};
 use serde::de::DeserializeOwned;
 
 use super::ask::{Answer, Ask, Next, Stage, unanswered};
-use super::lines::{LONGEST, Tail, shown};
 use super::message;
-use super::process::{Command, Process, in_words, wait_for};
 use super::wire::{self, Message, RpcError, Unreadable};
 use crate::clock::Clock;
+use crate::process::{Command, Process, in_words, wait_for};
+use crate::process::{LONGEST, Tail, shown};
 use crate::session::{Directive, Event, Point, Said, StartError, Watch};
 
 /// How long a subject may live on after it closed its standard output: a program that ends closes it a little before.

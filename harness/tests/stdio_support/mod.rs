@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use nack::clock::Clock;
+use nack::process::Command;
 use nack::session::{Event, Session, Watch};
+use nack::stdio::StdioSession;
 use nack::stdio::message::Hello;
-use nack::stdio::{Command, StdioSession};
 use nack_contracts::{Map, Value};
 use tempfile::TempDir;
 

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use nack::adapter::{Adapter, InProcessAdapter};
-use nack::binding::{Binding, Bindings, Making, find};
-use nack::stdio::{Command, Setup, StdioAdapter};
+use nack::binding::{Binding, Bindings, Making, Reach, find};
+use nack::process::Command;
+use nack::session::StartError;
+use nack::stdio::StdioAdapter;
+use nack::store::{Setup, StoreError, Tables};
 use nack::subject::Program;
 use nack::{LoadError, Target};
 use nack_contracts::{Contract, Finding, Source, suggest};
@@ -104,7 +107,7 @@ fn served(contract: &Contract, program: Arc<dyn Program>, defect: Option<&str>) 
     let mut argv = vec![this.display().to_string(), "serve".to_owned(), contract.name.clone()];
     argv.extend(defect.into_iter().flat_map(|defect| ["--defect".to_owned(), defect.to_owned()]));
     let folder = env::current_dir().map_err(|error| Trouble::File(format!("the current folder is gone: {error}")))?;
-    let adapter = StdioAdapter::new(Command::new(argv, folder), Setup::Program(program), contract);
+    let adapter = StdioAdapter::new(Command::new(argv, folder), Tables::sqlite(Setup::Program(program)), contract);
     Ok(Arc::new(adapter.map_err(|error| Trouble::Start(format!("the served reference: {error}")))?))
 }
 
@@ -121,28 +124,19 @@ fn bound(
             continue;
         }
         let contract = contract_of(contracts, bindings, binding)?;
-        let setup = match &binding.setup {
-            Making::File(file) => Setup::File(bindings.folder.join(file)),
-            Making::Command(argv) => Setup::Command(argv.clone()),
-        };
-        let mut command = Command::new(binding.command.clone(), bindings.folder.clone());
-        // Never less than usual: an interpreter takes its time to start, however little a case is given.
-        command.start_within = command.start_within.mul_f64(common.deadline_scale.max(1.0));
-        let line = bindings.source.line(binding.span.start);
-        let adapter = StdioAdapter::new(command, setup, &contract).map_err(|error| {
-            Trouble::Start(format!(
-                "{}:{line}: subject {}: {error}\n  = help: `command` is started in the folder of this file, and answers \
-                 hello at once",
-                bindings.source.file, binding.name
-            ))
-        })?;
-        agrees(bindings, binding, &adapter)?;
-        let target = Target::load(&binding.name, contract, Arc::new(adapter), scratch);
+        let adapter = reach(bindings, binding, &contract, common)?;
+        agrees(bindings, binding, adapter.as_ref())?;
+        let target = Target::load(&binding.name, contract, adapter, scratch);
         let mut target = target.map_err(|error| match error {
             LoadError::Hello { message, .. } => {
                 let at = format!("subject.{}", binding.name);
                 let finding = Finding::error("binding/hello", at, binding.span.clone(), message);
                 found(&bindings.source, finding.help("mend what the program answers to hello"))
+            }
+            LoadError::Store { error: StoreError::Binding { key, message, help }, .. } => {
+                let at = format!("subject.{}.{key}", binding.name);
+                let span = binding.keys.get(&key).unwrap_or(&binding.span).clone();
+                found(&bindings.source, Finding::error("binding/store", at, span, message).help(help))
             }
             other => load_trouble(other, contracts),
         })?;
@@ -150,6 +144,39 @@ fn bound(
         targets.push(target);
     }
     Ok(targets)
+}
+
+/// The way to a subject of a `nack.toml`.
+fn reach(
+    bindings: &Bindings,
+    binding: &Binding,
+    contract: &Contract,
+    common: &Common,
+) -> Result<Arc<dyn Adapter>, Trouble> {
+    let setup = match &binding.setup {
+        Making::File(file) => Setup::File(bindings.folder.join(file)),
+        Making::Command(argv) => Setup::Command(argv.clone(), binding.folder.clone()),
+    };
+    let tables = Tables { place: binding.place.clone(), setup, mapping: binding.mapping.clone() };
+    let line = bindings.source.line(binding.span.start);
+    let start = |error: StartError, help: &str| {
+        let file = &bindings.source.file;
+        Trouble::Start(format!("{file}:{line}: subject {}: {error}\n  = help: {help}", binding.name))
+    };
+    match &binding.reach {
+        Reach::Stdio { command } => {
+            let mut command = Command::new(command.clone(), binding.folder.clone());
+            // Never less than usual: an interpreter takes its time to start, however little a case is given.
+            command.start_within = command.start_within.mul_f64(common.deadline_scale.max(1.0));
+            let help = "`command` is started in the folder of this file, and answers hello at once";
+            let adapter = StdioAdapter::new(command, tables, contract).map_err(|error| start(error, help))?;
+            Ok(Arc::new(adapter))
+        }
+        Reach::Command { .. } | Reach::Http { .. } => {
+            let error = StartError("its adapter is not in this version of nack".to_owned());
+            Err(start(error, "reach it by `stdio`"))
+        }
+    }
 }
 
 fn contract_of(contracts: &[Arc<Contract>], bindings: &Bindings, binding: &Binding) -> Result<Arc<Contract>, Trouble> {
@@ -172,7 +199,7 @@ fn contract_of(contracts: &[Arc<Contract>], bindings: &Bindings, binding: &Bindi
 }
 
 /// What the file says of capabilities and what the subject says of itself must be the same.
-fn agrees(bindings: &Bindings, binding: &Binding, adapter: &StdioAdapter) -> Result<(), Trouble> {
+fn agrees(bindings: &Bindings, binding: &Binding, adapter: &dyn Adapter) -> Result<(), Trouble> {
     let Some(expected) = &binding.capabilities else { return Ok(()) };
     let (mut told, mut wanted) = (adapter.hello().capabilities.clone(), expected.clone());
     told.sort();

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indexmap::IndexMap;
 use nack_contracts::Map;
 
-use super::{Snapshot, Sqlite, StoreError};
+use super::store::Sqlite;
+use crate::store::{Snapshot, Store, StoreError};
 
 /// Stores up to this size are kept; larger ones are rare and made anew.
 const LARGEST: usize = 256 << 10;
@@ -18,7 +19,7 @@ const MOST: usize = 512;
 
 /// The prepared store of a target, and the seeded ones made from it so far.
 #[derive(Debug)]
-pub(crate) struct Seeds {
+pub(super) struct Seeds {
     template: PathBuf,
     made: Mutex<HashMap<String, Arc<Seed>>>,
 }
@@ -30,21 +31,27 @@ struct Seed {
 }
 
 impl Seeds {
-    pub(crate) fn new(template: PathBuf) -> Seeds {
+    pub(super) fn new(template: PathBuf) -> Seeds {
         Seeds { template, made: Mutex::default() }
     }
 
     /// Makes `store` without rows.
-    pub(crate) fn empty(&self, store: &Sqlite<'_>) -> Result<(), StoreError> {
+    pub(super) fn empty(&self, store: &Sqlite<'_>) -> Result<(), StoreError> {
         fs::copy(&self.template, store.path())?;
         Ok(())
     }
 
     /// Makes `store` with these rows, and says how it then reads.
-    pub(crate) fn seed(&self, store: &Sqlite<'_>, given: &IndexMap<String, Vec<Map>>) -> Result<Snapshot, StoreError> {
-        let key = serde_json::to_string(given).unwrap_or_default();
+    pub(super) fn seed(
+        &self,
+        store: &Sqlite<'_>,
+        base: i64,
+        given: &IndexMap<String, Vec<Map>>,
+    ) -> Result<Snapshot, StoreError> {
+        let key = format!("{base} {}", serde_json::to_string(given).unwrap_or_default());
         let known = self.made.lock().unwrap_or_else(PoisonError::into_inner).get(&key).map(Arc::clone);
         if let Some(seed) = known {
+            store.know(given);
             fs::write(store.path(), &seed.file)?;
             return Ok(seed.snapshot.clone());
         }

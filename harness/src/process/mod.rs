@@ -1,6 +1,9 @@
 //! One process with its three pipes. Nothing here waits for the process without a deadline: pipes are read and
 //! written without blocking, so a subject that floods, stalls or leaks a pipe costs bounded memory and time.
 
+mod lines;
+mod reap;
+
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -13,8 +16,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
-use super::lines::{Lines, Tail};
-use super::reap::{self, MARK};
+pub(crate) use lines::{LONGEST, Lines, Tail, shown};
+use reap::MARK;
+pub use reap::{end_marked, leftovers, run_mark};
+
 use crate::session::StartError;
 
 /// How long a process may take to vanish after SIGKILL.
@@ -49,7 +54,7 @@ impl Command {
     /// A command that is found by its name alone may be found through a version manager that takes longer to start
     /// than the subject itself, so what it really ran is remembered. Only if it has the same name: `uv run` is no
     /// slow way to say `python3`, and its arguments are its own.
-    pub(super) fn remember(&self, executable: Option<&str>) {
+    pub(crate) fn remember(&self, executable: Option<&str>) {
         let Some(path) = executable.map(PathBuf::from).filter(|path| path.is_absolute() && path.is_file()) else {
             return;
         };
@@ -78,7 +83,7 @@ impl Command {
     }
 
     /// Runs it to its end, for what it does and not for what it says.
-    pub(super) fn run(&self) -> Result<(), String> {
+    pub(crate) fn run(&self) -> Result<(), String> {
         let mut process = Process::start(self).map_err(|error| error.0)?;
         process.close_input();
         let deadline = Instant::now() + RUN_WITHIN;
@@ -101,7 +106,7 @@ impl Command {
 
 /// A running subject.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     pid: Pid,
     mark: String,
@@ -109,24 +114,24 @@ pub(super) struct Process {
     unsent: Vec<u8>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    pub(super) lines: Lines,
-    pub(super) tail: Tail,
+    pub(crate) lines: Lines,
+    pub(crate) tail: Tail,
     ended: Option<Ended>,
 }
 
 /// How a process ended.
 #[derive(Clone, Debug)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// Its status; `None` if not even SIGKILL ended it.
-    pub(super) status: Option<ExitStatus>,
+    pub(crate) status: Option<ExitStatus>,
     /// Whether it lived until it was killed.
-    pub(super) lived: bool,
+    pub(crate) lived: bool,
     /// What it had started and left behind, outside its group.
-    pub(super) left: Vec<String>,
+    pub(crate) left: Vec<String>,
 }
 
 impl Process {
-    pub(super) fn start(command: &Command) -> Result<Process, StartError> {
+    pub(crate) fn start(command: &Command) -> Result<Process, StartError> {
         reap::prepare();
         let mark = reap::worker_mark();
         // Held until the child is noted, so that no sweep takes it for an orphan.
@@ -161,7 +166,7 @@ impl Process {
     }
 
     /// Sends a line, as far as the pipe takes it now; the rest goes with the next turns.
-    pub(super) fn send(&mut self, line: &[u8]) {
+    pub(crate) fn send(&mut self, line: &[u8]) {
         self.unsent.extend_from_slice(line);
         self.flush();
     }
@@ -179,17 +184,17 @@ impl Process {
     }
 
     /// How much waits to be read by the subject.
-    pub(super) fn backlog(&self) -> usize {
+    pub(crate) fn backlog(&self) -> usize {
         self.unsent.len()
     }
 
     /// Says farewell: a subject ends at the end of its input.
-    pub(super) fn close_input(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         self.stdin = None;
     }
 
     /// The pipes that something may happen on.
-    pub(super) fn watched<'a>(&'a self, pipes: &mut Vec<PollFd<'a>>) {
+    pub(crate) fn watched<'a>(&'a self, pipes: &mut Vec<PollFd<'a>>) {
         pipes.extend(self.stdout.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         pipes.extend(self.stderr.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         let stdin = self.stdin.iter().filter(|_| !self.unsent.is_empty());
@@ -197,7 +202,7 @@ impl Process {
     }
 
     /// Moves what can be moved now, a turn of each pipe.
-    pub(super) fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         self.flush();
         let mut chunk = vec![0; 64 << 10];
         read_turn(&mut self.stdout, &mut chunk, |bytes| self.lines.feed(bytes));
@@ -205,23 +210,23 @@ impl Process {
     }
 
     /// Whether standard output has come to its end.
-    pub(super) fn silent(&self) -> bool {
+    pub(crate) fn silent(&self) -> bool {
         self.stdout.is_none()
     }
 
     /// Whether the process has ended. It is left to be reaped, so its number and its group stay its own.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
     /// Sends a signal to the process and all of its group.
-    pub(super) fn signal(&self, signal: Signal) -> bool {
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
         self.ended.is_none() && reap::signal_group(self.pid, signal)
     }
 
     /// Ends the process, its group and whatever else it started, and reads what is left in its pipes.
-    pub(super) fn end(&mut self) -> Ended {
+    pub(crate) fn end(&mut self) -> Ended {
         if let Some(ended) = &self.ended {
             return ended.clone();
         }
@@ -280,7 +285,7 @@ fn read_turn<R: Read>(pipe: &mut Option<R>, chunk: &mut [u8], mut take: impl FnM
 }
 
 /// Sleeps until something happens on the pipes of these processes, or until the deadline.
-pub(super) fn wait_for(processes: &[&Process], deadline: Instant) {
+pub(crate) fn wait_for(processes: &[&Process], deadline: Instant) {
     let mut pipes = Vec::new();
     for process in processes {
         process.watched(&mut pipes);
@@ -292,7 +297,7 @@ pub(super) fn wait_for(processes: &[&Process], deadline: Instant) {
 }
 
 /// How a process ended, in words.
-pub(super) fn in_words(status: Option<ExitStatus>) -> String {
+pub(crate) fn in_words(status: Option<ExitStatus>) -> String {
     match status {
         None => "it could not be ended".to_owned(),
         Some(status) => match (status.code(), status.signal()) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// The longest line of the protocol. The largest message a contract needs is a payload of 1 MiB, escaped.
-pub(super) const LONGEST: usize = 16 << 20;
+pub(crate) const LONGEST: usize = 16 << 20;
 
 /// How many lines outside the protocol are kept, and how much of each.
 const KEPT_LINES: usize = 32;
@@ -11,14 +11,14 @@ const KEPT_BYTES: usize = 500;
 
 /// Cuts standard output into lines, up to a length at which it gives up.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     partial: Vec<u8>,
     whole: VecDeque<Vec<u8>>,
     too_long: bool,
 }
 
 impl Lines {
-    pub(super) fn feed(&mut self, mut bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, mut bytes: &[u8]) {
         while !self.too_long {
             let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { break };
             self.partial.extend_from_slice(&bytes[..end]);
@@ -33,30 +33,30 @@ impl Lines {
         }
     }
 
-    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         self.whole.pop_front()
     }
 
     /// Whether a line was longer than any message may be; nothing after it is kept.
-    pub(super) fn too_long(&self) -> bool {
+    pub(crate) fn too_long(&self) -> bool {
         self.too_long
     }
 
     /// A line that was begun and never ended.
-    pub(super) fn unfinished(&self) -> Option<String> {
+    pub(crate) fn unfinished(&self) -> Option<String> {
         (!self.partial.is_empty()).then(|| shown(&self.partial))
     }
 }
 
 /// The last lines of a stream, each cut.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     lines: VecDeque<String>,
     partial: Vec<u8>,
 }
 
 impl Tail {
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         let mut pieces = bytes.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
             let room = (KEPT_BYTES + 1).saturating_sub(self.partial.len());
@@ -69,25 +69,25 @@ impl Tail {
     }
 
     /// Keeps a line that was cut already.
-    pub(super) fn push(&mut self, line: String) {
+    pub(crate) fn push(&mut self, line: String) {
         if self.lines.len() == KEPT_LINES {
             self.lines.pop_front();
         }
         self.lines.push_back(line);
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Tail::default();
     }
 
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let last = (!self.partial.is_empty()).then(|| shown(&self.partial));
         self.lines.iter().cloned().chain(last).collect()
     }
 }
 
 /// A line as it is quoted: readable whatever it holds, and cut.
-pub(super) fn shown(line: &[u8]) -> String {
+pub(crate) fn shown(line: &[u8]) -> String {
     let head = String::from_utf8_lossy(&line[..line.len().min(KEPT_BYTES)]);
     let head = head.trim_end_matches(['\r', '\n']);
     if line.len() > KEPT_BYTES { format!("{head}…") } else { head.to_owned() }
