@@ -7,6 +7,7 @@ pub mod conformance;
 
 pub mod inprocess;
 mod judge;
+pub mod known;
 #[cfg(unix)]
 pub mod process;
 pub mod prove;

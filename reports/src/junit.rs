@@ -90,7 +90,7 @@ fn status(case: &CaseReport) -> TestCaseStatus {
             refuted(NonSuccessKind::Error, kind, &reason(case.because.as_ref()), &plain(case))
         }
         Verdict::NotCovered => skipped("not covered", &reason(case.because.as_ref())),
-        Verdict::Known => skipped("known failure", &known_reason(case)),
+        Verdict::Known => skipped("known failure", known_reason(case)),
     }
 }
 

@@ -34,7 +34,7 @@ pub fn markdown(report: &Report) -> String {
     }
     section(&mut out, "Failed", FAILED, with(report, Verdict::Fail).map(refused));
     section(&mut out, "Inconclusive", INCONCLUSIVE, with(report, Verdict::Inconclusive).map(refused));
-    let known = |case: &CaseReport| format!("- {}: {}\n", code(&case.name), words(&cut(&known_reason(case), VALUE)));
+    let known = |case: &CaseReport| format!("- {}: {}\n", code(&case.name), words(&cut(known_reason(case), VALUE)));
     section(&mut out, "Known failures", KNOWN, with(report, Verdict::Known).map(known));
     let times = |(reason, cases): (String, Vec<&CaseReport>)| {
         format!("- {}: {}\n", many(cases.len(), "case"), words(&cut(&reason, VALUE)))

@@ -65,6 +65,8 @@ pub enum BecauseKind {
     Silence,
     /// The subject or its store would not start.
     Start,
+    /// It is listed as a known failure, with this reason.
+    Known,
 }
 
 /// One run.

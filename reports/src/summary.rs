@@ -99,12 +99,8 @@ pub(crate) fn reason(because: Option<&Because>) -> String {
 }
 
 /// Why a failure is known. The list of known failures gives the reason in free words, so its kind says nothing.
-pub(crate) fn known_reason(case: &CaseReport) -> String {
-    match &case.because {
-        Some(because) => because.detail.clone(),
-        None if case.notes.is_empty() => "no reason is given".to_owned(),
-        None => case.notes.join("; "),
-    }
+pub(crate) fn known_reason(case: &CaseReport) -> &str {
+    case.because.as_ref().map_or("no reason is given", |because| because.detail.as_str())
 }
 
 /// A kind of reason in words.
@@ -118,6 +114,7 @@ pub(crate) fn kind_words(kind: BecauseKind) -> &'static str {
         BecauseKind::NotFired => "the fault did not strike",
         BecauseKind::Silence => "silence",
         BecauseKind::Start => "it would not start",
+        BecauseKind::Known => "known",
     }
 }
 

@@ -156,6 +156,9 @@ pub(crate) struct RunArgs {
     /// Judge a named defect of the shipped reference instead of the reference itself, to see the gate say no.
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
+    /// Failures that are known, each with its reason: a TOML file of `[[known]]` entries.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known: Option<PathBuf>,
     /// Cases below these prefixes, or that need these capabilities, must be covered (`all`: every case).
     #[arg(long, value_name = "PREFIX|CAPABILITY", value_delimiter = ',')]
     pub(crate) require: Vec<String>,

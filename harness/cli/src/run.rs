@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use nack::known::Known;
 use nack::report::report;
 use nack::run::{Options, Stored, at_point, run_cases};
 use nack::{LoadError, Target};
@@ -44,16 +45,35 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
         let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
         return Err(nothing(&args.prefixes, names));
     }
+    let known = known(args, &targets)?;
     options.fail_fast = args.fail_fast;
     options.keep.clone_from(&args.keep);
     let began = Instant::now();
-    let cases = run_cases(&targets, &selection, scratch.path(), &options);
+    let mut cases = run_cases(&targets, &selection, scratch.path(), &options);
+    let passing = known.apply(&mut cases);
     // A case that one subject of the run was given is covered, whoever else could not be.
     let covered: HashSet<String> =
         cases.iter().filter(|case| case.verdict != Verdict::NotCovered).map(|case| case.name.clone()).collect();
     let required = |case: &CaseReport| !covered.contains(&case.name) && is_required(&args.require, case, &targets);
     let done = report(&targets, cases, None, options.seed, &required);
-    finish(done, began, &outputs, &options)
+    let exit = finish(done, began, &outputs, &options)?;
+    if passing.is_empty() {
+        return Ok(exit);
+    }
+    Ok(exit.and(Trouble::findings(&known.source, passing).tell()))
+}
+
+/// The list of known failures, each entry of which names a case and a subject of this run.
+fn known(args: &RunArgs, targets: &[Target]) -> Result<Known, Trouble> {
+    let Some(path) = &args.known else { return Ok(Known::default()) };
+    let known = Known::read(path).map_err(|(source, finding)| Trouble::findings(&source, vec![*finding]))?;
+    let cases: Vec<&str> =
+        targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str())).collect();
+    let subjects: Vec<&str> = targets.iter().map(|target| target.subject.as_str()).collect();
+    match known.unknown(&cases, &subjects) {
+        unknown if unknown.is_empty() => Ok(known),
+        unknown => Err(Trouble::findings(&known.source, unknown)),
+    }
 }
 
 pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {

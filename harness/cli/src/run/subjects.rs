@@ -17,7 +17,6 @@ use nack_contracts::{Contract, Finding, Source, suggest};
 
 use super::load_trouble;
 use crate::args::Common;
-use crate::findings::Located;
 use crate::trouble::Trouble;
 
 /// The reference in this process.
@@ -41,7 +40,7 @@ pub(super) fn bindings(common: &Common) -> Result<Option<Bindings>, Trouble> {
 }
 
 fn found(source: &Source, finding: Finding) -> Trouble {
-    Trouble::Findings(vec![Located { source: Arc::new(source.clone()), finding }])
+    Trouble::findings(source, vec![finding])
 }
 
 /// Every subject that a run may judge, ready to be judged.

@@ -4,6 +4,7 @@ mod common;
 mod exit_codes;
 mod guide;
 mod hostile;
+mod known;
 mod python;
 mod readme;
 mod reports;
