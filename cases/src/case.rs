@@ -220,6 +220,10 @@ pub enum At {
     Everywhere,
     /// At the n-th of those points only, counted from 1; for replay.
     Nth(u32),
+    /// When the caller has sent its request, and before any answer.
+    Request,
+    /// When the answer was sent, and before it reached the caller.
+    Reply,
 }
 
 /// The kinds of fault that a contract can name.
@@ -236,6 +240,8 @@ pub enum FaultKind {
     Stop,
     /// Writes of the store fail from there to the end of the call.
     Storage(StorageFault),
+    /// The caller never has its answer: it hung up at the request, or the reply was lost on its way.
+    Lost,
 }
 
 /// How a store fails.

@@ -64,13 +64,25 @@ pub enum Directive {
     GiveUp,
 }
 
-/// Which points of a call the runner wants to hear of.
+/// Which points of a call the runner wants to hear of, and where its caller loses the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watch {
     /// Every statement and both sides of every effect.
     pub everywhere: bool,
     /// One named checkpoint.
     pub checkpoint: Option<String>,
+    /// A session whose calls go over a connection cuts it here, and then ends the call with an indefinite error. Any
+    /// other lets the call end as it does. The runner throws that end away, be it a reply or an error.
+    pub lost: Option<Lost>,
+}
+
+/// Where the caller of a call loses the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// It hangs up as soon as its request is sent.
+    Request,
+    /// The answer is sent and never reaches it.
+    Reply,
 }
 
 /// How a worker was ended, and where its store now is, if it moved.

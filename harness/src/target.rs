@@ -145,7 +145,7 @@ fn checkpoints(case: &Case) -> Vec<String> {
     let of_call = |call: &Call| match &call.fault {
         Some(fault) => match &fault.at {
             At::Checkpoint(point) => Some(point.clone()),
-            At::Everywhere | At::Nth(_) => None,
+            At::Everywhere | At::Nth(_) | At::Request | At::Reply => None,
         },
         None => None,
     };

@@ -293,7 +293,7 @@ impl CaseRun<'_> {
         task.judged = true;
         let fault = task.call.fault.as_ref().filter(|_| task.struck).map(|fault| fault.by);
         let signalled = task.signalled;
-        if fault == Some(FaultKind::Kill) {
+        if matches!(fault, Some(FaultKind::Kill | FaultKind::Lost)) {
             return;
         }
         let call = task.call.name.clone();
@@ -426,6 +426,8 @@ pub(super) fn place(at: &nack_cases::At) -> String {
         nack_cases::At::Checkpoint(point) => point.clone(),
         nack_cases::At::Everywhere => "*".to_owned(),
         nack_cases::At::Nth(n) => format!("point {n}"),
+        nack_cases::At::Request => "request".to_owned(),
+        nack_cases::At::Reply => "reply".to_owned(),
     }
 }
 

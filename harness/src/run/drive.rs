@@ -159,9 +159,9 @@ impl CaseRun<'_> {
                 let now = self.events;
                 self.set(worker, State::Blocked(now));
             }
-            Event::Reply(Value::Null) => self.done(worker, Outcome::Reply("nothing".into())),
-            Event::Reply(value) => self.done(worker, Outcome::Reply(value)),
-            Event::Error { name, definite, text } => self.done(worker, Outcome::Error { name, definite, text }),
+            Event::Reply(Value::Null) => self.ended(worker, Outcome::Reply("nothing".into())),
+            Event::Reply(value) => self.ended(worker, Outcome::Reply(value)),
+            Event::Error { name, definite, text } => self.ended(worker, Outcome::Error { name, definite, text }),
             Event::Died(how) if self.tasks.get(worker).is_some_and(|task| task.signalled) => {
                 self.done(worker, Outcome::Nothing(format!("it ended: {how}")));
             }
@@ -171,6 +171,16 @@ impl CaseRun<'_> {
                 self.done(worker, Outcome::Nothing(format!("it died: {how}")));
             }
         }
+    }
+
+    /// A call came to its end, and its caller hears of it unless the answer is lost.
+    fn ended(&mut self, worker: &str, outcome: Outcome) {
+        let Some(task) = self.tasks.get_mut(worker).filter(|task| task.loses_answer()) else {
+            return self.done(worker, outcome);
+        };
+        task.struck = true;
+        self.strike("caller", format!("never hears from {worker}: {outcome}"));
+        self.done(worker, Outcome::Nothing("its answer was lost".to_owned()));
     }
 
     fn reached(&mut self, worker: &str, point: &Point, barrier: Option<&str>) {
@@ -212,6 +222,8 @@ impl CaseRun<'_> {
                     (task.state, task.stopped) = (State::Held, stopped);
                 }
             }
+            // It strikes at no point of the call, but at its end.
+            FaultKind::Lost => self.set(worker, State::Ready(Directive::Continue)),
             FaultKind::Kill => {
                 let killed = self.kill(worker);
                 if !killed.proven {

@@ -53,6 +53,7 @@ pub fn fault_words(case: &Case) -> Vec<String> {
         FaultKind::Hold => "hold".to_owned(),
         FaultKind::Stop => "stop".to_owned(),
         FaultKind::Storage(kind) => format!("{kind:?}").to_lowercase(),
+        FaultKind::Lost => "answer lost".to_owned(),
     };
     faults(case)
         .map(|fault| match &fault.at {

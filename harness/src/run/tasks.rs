@@ -6,7 +6,7 @@ use nack_cases::{Answer, Answers, At, Call, FaultKind};
 use nack_contracts::{Map, Value};
 
 use crate::judge::Outcome;
-use crate::session::{Directive, Point, Watch};
+use crate::session::{Directive, Lost, Point, Watch};
 
 /// What a call waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,6 +91,11 @@ impl Task {
         Some(fault.by)
     }
 
+    /// Whether its caller loses the answer.
+    pub(super) fn loses_answer(&self) -> bool {
+        self.call.fault.as_ref().is_some_and(|fault| fault.by == FaultKind::Lost)
+    }
+
     /// The next scripted answer for a use of an effect.
     pub(super) fn answer(&mut self, effect: &str, id: Option<&Value>) -> Option<Answer> {
         match self.call.answers.get(effect)? {
@@ -130,6 +135,7 @@ impl Task {
 }
 
 /// The points that the runner wants to hear of: those its fault or a barrier names, and all where workers take turns.
+/// And where the answer is lost.
 fn watch(call: &Call, barrier: Option<&str>, turns: bool) -> Watch {
     let fault = call.fault.as_ref().map(|fault| &fault.at);
     let everywhere = turns || matches!(fault, Some(At::Everywhere | At::Nth(_)));
@@ -137,5 +143,10 @@ fn watch(call: &Call, barrier: Option<&str>, turns: bool) -> Watch {
         Some(At::Checkpoint(point)) => Some(point.clone()),
         _ => barrier.map(String::from),
     };
-    Watch { everywhere, checkpoint }
+    let lost = match fault {
+        Some(At::Request) => Some(Lost::Request),
+        Some(At::Reply) => Some(Lost::Reply),
+        _ => None,
+    };
+    Watch { everywhere, checkpoint, lost }
 }

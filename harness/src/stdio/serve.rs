@@ -154,7 +154,7 @@ impl<W: Write> Server<W> {
     }
 
     fn call(&mut self, life: &mut Life, id: &Value, call: &message::Call) -> io::Result<()> {
-        let watch = Watch { everywhere: call.watch.everywhere, checkpoint: call.watch.checkpoint.clone() };
+        let watch = Watch { everywhere: call.watch.everywhere, checkpoint: call.watch.checkpoint.clone(), lost: None };
         self.set_clock(life)?;
         if let Err(error) = life.session.call(&life.worker, &call.call, &call.args, watch) {
             return Err(io::Error::other(error));
