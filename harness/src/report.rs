@@ -84,7 +84,7 @@ fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
         );
     }
     if targets.iter().any(|target| target.adapter.kind() != "http" && loses_answers(target, cases)) {
-        out.push("a lost answer is one that nack threw away: no connection was cut".to_owned());
+        out.push("a lost request or answer is one that nack threw away: no connection was cut".to_owned());
     }
     out.push("loss of power is not tried: a missing fsync would not be seen".to_owned());
     let mut seen = Vec::new();

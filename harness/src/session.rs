@@ -71,8 +71,8 @@ pub struct Watch {
     pub everywhere: bool,
     /// One named checkpoint.
     pub checkpoint: Option<String>,
-    /// A session whose calls go over a connection cuts it here, and then ends the call with an indefinite error. Any
-    /// other lets the call end as it does. The runner throws that end away, be it a reply or an error.
+    /// A session that cuts connections does so here, and then ends the call with an indefinite error. Any other lets
+    /// the call end as it does, and the runner throws that end away, be it a reply or an error.
     pub lost: Option<Lost>,
 }
 
@@ -140,6 +140,12 @@ pub trait Session {
 
     /// Whether resumed workers run at the same time. Where they do not, the runner picks the one that goes on.
     fn concurrent(&self) -> bool;
+
+    /// Whether calls go over a connection that it can cut. Where they do not, the runner throws requests and answers
+    /// away itself.
+    fn cuts_connections(&self) -> bool {
+        false
+    }
 
     /// Which changes were committed together, as far as the store tells: for each transaction the history rows it
     /// wrote, as (table, row). `None` where the store does not tell.

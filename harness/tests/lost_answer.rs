@@ -28,15 +28,24 @@ reply = "said"
 values = ["new", "known"]
 [domain.at]
 values = ["request", "reply"]
+[domain.again]
+like = "said"
+[table.repeat]
+inputs  = ["at"]
+outputs = ["again"]
+rows = [
+  ["request", "request", "new"],
+  ["reply",   "reply",   "known"],
+]
 [[scenario]]
 name  = "lost"
-why   = "Whoever never heard an answer asks again, and is told what is known."
-bind  = ["at"]
+why   = "Whoever never heard an answer asks again, and is told what is known. A request that was lost was never heard."
+bind  = ["repeat"]
 steps = [
   { call = "count", args = { name = "a" }, fault = { at = "$at", by = "lost" } },
   { expect = { reply = [{ outcome = "unknown", value = { _json = "null" } }] } },
-  { call = "count", args = { name = "a" }, reply = "known" },
-  { expect = { counted = [{ name = "a" }], reply = [{ outcome = "unknown" }, { outcome = "acknowledged", word = "known" }] } },
+  { call = "count", args = { name = "a" }, reply = "$again" },
+  { expect = { counted = [{ name = "a" }], reply = [{ outcome = "unknown" }, { outcome = "acknowledged", word = "$again" }] } },
 ]
 "#;
 
@@ -111,9 +120,14 @@ fn judge(count: Count) -> Vec<CaseReport> {
 #[case::a_word_of_its_own(babbles_at_first)]
 #[case::an_error(fails_at_first)]
 fn the_end_of_a_call_that_nobody_hears_is_not_judged(#[case] count: Count) {
-    for report in judge(count) {
-        assert_eq!(report.verdict, Verdict::Pass, "{report:#?}");
-    }
+    let report = judge(count).pop().expect("the answer is lost");
+    assert_eq!(report.verdict, Verdict::Pass, "{report:#?}");
+}
+
+#[test]
+fn a_request_that_is_lost_never_reaches_the_subject() {
+    let report = judge(honest).remove(0);
+    assert_eq!(report.verdict, Verdict::Pass, "{report:#?}");
 }
 
 #[rstest]

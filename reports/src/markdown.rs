@@ -3,10 +3,10 @@
 
 use crate::escape::{markdown as words, markdown_code as code, markdown_fence as fence};
 use crate::summary::{
-    CHECKED_NOTHING, checked_nothing, counts_line, cut, fates, fault, groups, known_reason, many, not_covered,
-    not_made, outcome, overrides, proof_line, reason, red_names, with,
+    CHECKED_NOTHING, cells_line, checked_nothing, counts_line, cut, fates, fault, groups, known_reason, many,
+    not_covered, not_made, outcome, overrides, proof_line, reason, red_names, scores, with,
 };
-use crate::{CaseReport, Fate, MutantReport, Proof, Report, Verdict};
+use crate::{CaseReport, CellFate, CellReport, Fate, MutantReport, Proof, Report, Verdict};
 
 /// GitHub refuses a comment of more than 65,536 characters. Each section may fill the page up to its own line, so that
 /// many failures cannot push out what was not covered.
@@ -154,6 +154,10 @@ fn proven(out: &mut String, proof: &Proof) {
         )
     };
     section(out, "Null subjects", PROOF, proof.nulls.iter().map(null));
+    let undefended = proof.cells.iter().filter(|cell| cell.fate == CellFate::Undefended);
+    section(out, "Cells that no case defends", PROOF, undefended.map(undefended_cell));
+    let score = |(contract, counts)| format!("- {}: {}\n", code(contract), cells_line(counts));
+    section(out, "Changed cells", PROOF, scores(proof).into_iter().map(score));
     matrix(out, proof);
 }
 
@@ -174,6 +178,12 @@ fn survivor(mutant: &MutantReport) -> String {
         out += &format!("instead: {}\n", words(&cut(instead, VALUE)));
     }
     out
+}
+
+fn undefended_cell(cell: &CellReport) -> String {
+    let instead = cell.instead.as_deref().unwrap_or("nothing is known of it");
+    let (what, instead) = (words(&cut(&cell.what, VALUE)), words(&cut(instead, VALUE)));
+    format!("- {}: {what} ({}): {instead}\n", code(&cell.name), code(&cell.source.to_string()))
 }
 
 fn matrix(out: &mut String, proof: &Proof) {

@@ -89,7 +89,7 @@ pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
     let began = Instant::now();
     let proved = nack::prove::prove(&contracts, &subjects::reference, &wanted, scratch.path(), &options);
     let (targets, proof): (Vec<Target>, Proof) = proved.map_err(|error| load_trouble(error, &contracts))?;
-    if proof.mutants.is_empty() && proof.nulls.is_empty() {
+    if proof.mutants.is_empty() && proof.nulls.is_empty() && proof.cells.is_empty() {
         let mutants = contracts.iter().flat_map(|c| c.mutants.iter().map(move |m| format!("{}/{}", c.name, m.name)));
         let cases = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.clone()));
         let names: Vec<String> = mutants.chain(cases).collect();

@@ -8,7 +8,7 @@ use nack_reports::BecauseKind;
 use super::case::CaseRun;
 use super::tasks::State;
 use crate::judge::Outcome;
-use crate::session::{Directive, Event, Killed, Point};
+use crate::session::{Directive, Event, Killed, Lost, Point};
 
 impl CaseRun<'_> {
     /// Lets workers go on until each of `until` is over or held.
@@ -63,6 +63,11 @@ impl CaseRun<'_> {
         for worker in &ready {
             let Some(task) = self.tasks.get_mut(worker) else { continue };
             match std::mem::replace(&mut task.state, State::Running) {
+                State::Fresh(watch) if watch.lost == Some(Lost::Request) && !self.session.cuts_connections() => {
+                    task.struck = true;
+                    self.strike("caller", format!("loses its request to {worker} on the way"));
+                    self.done(worker, Outcome::Nothing("its request was lost".to_owned()));
+                }
                 State::Fresh(watch) => {
                     if let Err(error) = self.session.call(worker, &task.call.name, &task.call.args, watch) {
                         task.state = State::Done(Outcome::Nothing(error.0.clone()));

@@ -2,20 +2,21 @@
 
 use super::Verbosity;
 use super::page::{Page, Paint};
-use crate::summary::{fates, proof_line, reason};
-use crate::{Fate, MutantReport, Proof};
+use crate::summary::{cells_line, proof_line, proven, reason, scores};
+use crate::{CellFate, Fate, MutantReport, Proof};
 
 pub(super) fn section(page: &mut Page, proof: &Proof) {
     if page.style.verbose != Verbosity::Quiet {
         matrix(page, proof);
         nulls(page, proof);
+        scored(page, proof);
         not_covered(page, proof);
     }
     survivors(page, proof);
     vacuous(page, proof);
+    undefended(page, proof);
     page.gap();
-    let held = fates(proof)[1] == 0 && proof.vacuous.is_empty();
-    page.line(if held { Paint::Strong } else { Paint::Bad }, &proof_line(proof));
+    page.line(if proven(proof) { Paint::Strong } else { Paint::Bad }, &proof_line(proof));
 }
 
 fn with(proof: &Proof, fate: Fate) -> impl Iterator<Item = &MutantReport> {
@@ -84,5 +85,24 @@ fn vacuous(page: &mut Page, proof: &Proof) {
     page.heading("vacuous cases: no null subject fails them, so they can convict nobody");
     for case in &proof.vacuous {
         page.spaces(2).line(Paint::Bad, case);
+    }
+}
+
+fn scored(page: &mut Page, proof: &Proof) {
+    if proof.cells.is_empty() {
+        return;
+    }
+    page.heading("changed cells: what a table would say otherwise, a case must notice");
+    let row = |(contract, counts): (&str, _)| vec![contract.to_owned(), cells_line(counts)];
+    page.table(2, Paint::Plain, &scores(proof).into_iter().map(row).collect::<Vec<_>>());
+}
+
+fn undefended(page: &mut Page, proof: &Proof) {
+    for cell in proof.cells.iter().filter(|cell| cell.fate == CellFate::Undefended) {
+        page.gap();
+        page.put(Paint::Bad, "UNDEFENDED").put(Paint::Plain, "  ").line(Paint::Strong, &cell.name);
+        page.field("changed", &cell.what);
+        page.field("stands at", &cell.source.to_string());
+        page.exact("happened", Paint::Bad, cell.instead.as_deref().unwrap_or("nothing is known of it"));
     }
 }

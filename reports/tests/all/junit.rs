@@ -2,7 +2,7 @@
 
 use nack_reports::json::{from_json, to_json};
 use nack_reports::junit::junit;
-use nack_reports::{Counts, Fate, Kind, Report, Verdict, render};
+use nack_reports::{CellFate, Counts, Fate, Kind, Report, Verdict, render};
 use proptest::prelude::*;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus};
 use rstest::rstest;
@@ -133,10 +133,11 @@ fn a_proof_that_failed_is_not_a_green_list_of_tests() {
     let junit = read(&report);
     let proof = report.proof.expect("it has a proof");
     let of = |fate| proof.mutants.iter().filter(|mutant| mutant.fate == fate).count();
+    let cells = |fate| proof.cells.iter().filter(|cell| cell.fate == fate).count();
     let suite = suites(&junit, true).next().expect("it has a suite");
-    assert_eq!(suite.tests, proof.mutants.len() + proof.vacuous.len());
-    assert_eq!(suite.failures, of(Fate::Survived) + proof.vacuous.len());
-    assert_eq!(suite.skipped, of(Fate::NotCovered));
+    assert_eq!(suite.tests, proof.mutants.len() + proof.vacuous.len() + proof.cells.len());
+    assert_eq!(suite.failures, of(Fate::Survived) + proof.vacuous.len() + cells(CellFate::Undefended));
+    assert_eq!(suite.skipped, of(Fate::NotCovered) + cells(CellFate::NotCovered));
 }
 
 #[test]

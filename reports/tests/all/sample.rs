@@ -3,8 +3,8 @@
 
 use indexmap::IndexMap;
 use nack_reports::{
-    Because, BecauseKind, CaseReport, Check, ContractInfo, Counts, Fate, Kill, Moment, MutantReport, Null, Place,
-    Proof, Report, SubjectInfo, Verdict,
+    Because, BecauseKind, CaseReport, CellFate, CellReport, Check, ContractInfo, Counts, Fate, Kill, Moment,
+    MutantReport, Null, Place, Proof, Report, SubjectInfo, Verdict,
 };
 use serde_json::Value;
 
@@ -236,8 +236,24 @@ pub(crate) fn proof() -> Report {
                 ..mutant("outbox/sent-before-send", Fate::NotCovered, vec![sweep])
             },
         ],
+        cells: vec![
+            cell("outbox/table.decide/other/next=sent", CellFate::Defended),
+            cell("outbox/table.decide/accepted/next=dead", CellFate::Undefended),
+            cell("outbox/table.wire/lost/result=other", CellFate::NotCovered),
+        ],
     };
     Report { proof: Some(proof), ..report(Vec::new(), 5) }
+}
+
+fn cell(name: &str, fate: CellFate) -> CellReport {
+    CellReport {
+        name: name.to_owned(),
+        what: "next of row `other` is sent instead of dead".to_owned(),
+        fate,
+        by: (fate == CellFate::Defended).then(|| "outbox/deliver/other+below".to_owned()),
+        instead: (fate != CellFate::Defended).then(|| "none of 4 cases that read it turns red".to_owned()),
+        source: Place { file: "contracts/outbox.toml".to_owned(), line: 77 },
+    }
 }
 
 /// Everything at once.
