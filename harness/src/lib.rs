@@ -5,6 +5,8 @@ pub mod binding;
 pub mod clock;
 pub mod conformance;
 
+#[cfg(unix)]
+pub mod http;
 pub mod inprocess;
 mod judge;
 pub mod known;
