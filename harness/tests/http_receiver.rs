@@ -211,6 +211,7 @@ fn requests_that_come_together_are_met_one_by_one() {
         let conn = next.take().expect("a further request was met");
         assert_eq!(lull(&mut receiver), []);
         receiver.read(conn);
+        assert_eq!(receiver.due().is_some(), n > 1, "what came along already makes nothing ready");
         assert_eq!(request(&mut receiver).0, conn);
         receiver.answer(conn, What::Answer(accepted()).into()).expect("it is HTTP");
         let arrivals = lull(&mut receiver);
@@ -247,6 +248,16 @@ fn a_connection_that_stays_brings_a_further_request_and_leaves_unheard() {
 fn a_connection_that_is_not_to_stay_is_closed_after_the_answer(#[case] bytes: &[u8]) {
     let mut receiver = receiver();
     let (mut caller, conn) = asked(&mut receiver, bytes);
+    receiver.answer(conn, What::Answer(accepted()).into()).expect("it is HTTP");
+    answered(&mut receiver);
+    assert_eq!(got(&mut caller), (ACCEPTED.to_vec(), None));
+}
+
+#[test]
+fn an_answer_is_not_lost_to_bytes_that_nobody_reads() {
+    let mut receiver = receiver();
+    let (mut caller, conn) = asked(&mut receiver, b"GET / HTTP/1.0\r\n\r\n");
+    caller.write_all(GET).expect("it is taken");
     receiver.answer(conn, What::Answer(accepted()).into()).expect("it is HTTP");
     answered(&mut receiver);
     assert_eq!(got(&mut caller), (ACCEPTED.to_vec(), None));

@@ -142,7 +142,7 @@ impl Connection {
     pub(super) fn due(&self) -> Option<Instant> {
         match self.stage {
             Stage::Dripping { next } => Some(next),
-            Stage::Reading | Stage::Idle if self.reader.has_more() => Some(Instant::now()),
+            Stage::Reading if self.reader.has_more() => Some(Instant::now()),
             _ => None,
         }
     }
