@@ -145,12 +145,12 @@ impl Answers {
     /// The first answer that has a body, since the half of an answer that a worker knows is the half that misleads.
     fn worth_cutting(&self) -> Answer {
         let all = self.0.values().flat_map(|samples| &samples.0);
-        let with_body = all.filter_map(|scripted| match scripted {
+        let mut with_body = all.filter_map(|scripted| match scripted {
             Scripted::Http(answer) if answer.body.len() > 1 => Some(answer),
             _ => None,
         });
         let plain = || Answer { status: 200, headers: Vec::new(), body: br#"{"status":"ok"}"#.to_vec() };
-        with_body.cloned().next().unwrap_or_else(plain)
+        with_body.next().cloned().unwrap_or_else(plain)
     }
 }
 
