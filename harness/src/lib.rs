@@ -22,6 +22,7 @@ pub mod stdio;
 pub mod store;
 pub mod subject;
 mod target;
+pub mod walk;
 
 pub use scratch::scratch;
 pub use target::{LoadError, Target};

@@ -2,6 +2,7 @@
 
 mod reports;
 mod subjects;
+mod walks;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -41,7 +42,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let whole = args.common.subject.is_some();
     let selection =
         select(&targets, &|target, case| wanted(&case.name) && (whole || subjects::is_repeated(target, case)));
-    if selection.is_empty() {
+    let walks = args.walks.is_some() && targets.iter().any(|target| wanted(&walks::name(target)));
+    if selection.is_empty() && !walks {
         let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
         return Err(nothing(&args.prefixes, names));
     }
@@ -50,6 +52,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     options.keep.clone_from(&args.keep);
     let began = Instant::now();
     let mut cases = run_cases(&targets, &selection, scratch.path(), &options);
+    if let Some(walks) = args.walks {
+        let defect = args.defect.as_deref();
+        cases.extend(walks::walks(&targets, &contracts, walks, defect, &wanted, scratch.path(), &options)?);
+    }
     let passing = known.apply(&mut cases);
     // A case that one subject of the run was given is covered, whoever else could not be.
     let covered: HashSet<String> =

@@ -33,6 +33,8 @@ pub(crate) struct Ran {
     pub(crate) struck_at: Option<String>,
     /// Whether every fault of the case struck.
     pub(crate) all_struck: bool,
+    /// What was observed by its end.
+    pub(crate) observed: Observed,
 }
 
 impl Ran {
@@ -198,6 +200,7 @@ impl CaseRun<'_> {
             notes: self.notes,
             said: self.said,
             struck_at: self.struck_at,
+            observed: self.observed,
         }
     }
 

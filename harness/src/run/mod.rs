@@ -3,15 +3,14 @@
 mod case;
 mod core;
 mod drive;
-mod report;
+pub(crate) mod report;
 mod stored;
 mod tasks;
 
-pub(crate) use case::{How, Ran};
+pub(crate) use case::{How, Ran, run_once};
 pub use report::fault_words;
 pub use stored::{Stored, StoredError};
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs;
@@ -149,6 +148,17 @@ fn run_case(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path
     report
 }
 
+impl How {
+    /// How a case of this name is run.
+    pub(crate) fn of(options: &Options, name: &str) -> How {
+        How {
+            seed: options.seed ^ stable_hash(name),
+            patience: PATIENCE.mul_f64(options.deadline_scale),
+            freed_after: FREED_AFTER.mul_f64(options.deadline_scale),
+        }
+    }
+}
+
 fn everywhere(
     target: &Target,
     case: &Case,
@@ -156,24 +166,14 @@ fn everywhere(
     folder: &Path,
     options: &Options,
 ) -> (Ran, Option<u32>) {
-    let how = How {
-        seed: options.seed ^ stable_hash(&case.name),
-        patience: PATIENCE.mul_f64(options.deadline_scale),
-        freed_after: FREED_AFTER.mul_f64(options.deadline_scale),
-    };
+    let how = How::of(options, &case.name);
     let start = |error: std::io::Error| Ran {
         trouble: Some(nack_reports::Because { kind: BecauseKind::Start, detail: error.to_string() }),
         ..Ran::default()
     };
     let once = |case: &Case, n: u32| {
         let folder = if n == 0 { folder.to_owned() } else { folder.join(format!("point-{n}")) };
-        let stored = Stored {
-            format: 1,
-            digest: Cow::Borrowed(&target.digest),
-            seed: options.seed,
-            subject: Cow::Borrowed(&target.subject),
-            case: Cow::Borrowed(case),
-        };
+        let stored = Stored::new(target, case, options.seed);
         if let Err(error) = fs::create_dir_all(&folder).and_then(|()| stored.write(&folder)) {
             return start(error);
         }
@@ -249,14 +249,21 @@ pub fn is_process_case(case: &Case) -> bool {
     signals || faults(case).any(|fault| matches!(fault.by, FaultKind::Kill | FaultKind::Stop))
 }
 
-/// Copies a case's folder where it is kept, under a name that nothing has yet: what lies there is somebody's.
+/// Copies a case's folder where it is kept.
 fn keep_folder(folder: &Path, keep: &Path, name: &str) -> std::io::Result<()> {
+    copy_folder(folder, &free_folder(keep, name))
+}
+
+/// A folder below `keep` under a case's name that nothing has yet: what lies there is somebody's.
+fn free_folder(keep: &Path, name: &str) -> PathBuf {
     let name = name.replace('/', "__");
-    let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}-{n}")));
-    match names.map(|name| keep.join(name)).find(|home| !home.exists()) {
-        Some(home) => copy_folder(folder, &home),
-        None => Ok(()),
+    let mut home = keep.join(&name);
+    let mut n = 1;
+    while home.exists() {
+        n += 1;
+        home = keep.join(format!("{name}-{n}"));
     }
+    home
 }
 
 fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {

@@ -63,16 +63,16 @@ pub fn fault_words(case: &Case) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn not_covered(target: &Target, case: &Case, because: Because, options: &Options) -> CaseReport {
+pub(crate) fn not_covered(target: &Target, case: &Case, because: Because, options: &Options) -> CaseReport {
     CaseReport { verdict: Verdict::NotCovered, because: Some(because), ..blank(target, case, options) }
 }
 
-pub(super) fn not_started(target: &Target, case: &Case, detail: String, options: &Options) -> CaseReport {
+pub(crate) fn not_started(target: &Target, case: &Case, detail: String, options: &Options) -> CaseReport {
     let because = Some(Because { kind: BecauseKind::Start, detail });
     CaseReport { verdict: Verdict::Inconclusive, because, ..blank(target, case, options) }
 }
 
-pub(super) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, options: &Options) -> CaseReport {
+pub(crate) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, options: &Options) -> CaseReport {
     let mut report = blank(target, case, options);
     report.points = points;
     report.verdict = match (&ran.trouble, ran.failed()) {

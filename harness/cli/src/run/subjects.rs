@@ -20,7 +20,7 @@ use crate::args::Common;
 use crate::trouble::Trouble;
 
 /// The reference in this process.
-const REFERENCE: &str = "reference";
+pub(super) const REFERENCE: &str = "reference";
 /// The same reference as a process of its own, which can really be killed.
 const SERVED: &str = "served";
 
