@@ -11,7 +11,7 @@ use crate::summary::{
     CHECKED_NOTHING, Group, checked_nothing, groups, kind_words, known_reason, overrides, reason, red_names,
 };
 use crate::text::plain;
-use crate::{CaseReport, CellFate, Fate, MutantReport, Proof, Report, Verdict};
+use crate::{CaseReport, CellFate, Fate, MutantReport, Proof, Report, SabotageFate, Verdict};
 
 /// Renders a report as JUnit XML: a suite for each contract and subject, and one for the proof, if there is one.
 #[must_use]
@@ -133,6 +133,18 @@ fn proof_suite(report: &Report, proof: &Proof) -> TestSuite {
         };
         let mut test = TestCase::new(line(&cell.name), status);
         test.set_classname("proof.cells");
+        suite.add_test_case(test);
+    }
+    for sabotage in &proof.sabotage {
+        let why = sabotage.why.as_deref().unwrap_or("nothing is known of it");
+        let status = match sabotage.fate {
+            SabotageFate::Convicted => TestCaseStatus::success(),
+            SabotageFate::Inapplicable => skipped("not applicable", why),
+            SabotageFate::Blind => refuted(NonSuccessKind::Failure, "blind", &sabotage.what, why),
+        };
+        let name = format!("{}/{} on {}", sabotage.contract, sabotage.kind, sabotage.subject);
+        let mut test = TestCase::new(line(&name), status);
+        test.set_classname("proof.sabotage");
         suite.add_test_case(test);
     }
     suite

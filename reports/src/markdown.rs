@@ -6,7 +6,9 @@ use crate::summary::{
     CHECKED_NOTHING, cells_line, checked_nothing, counts_line, cut, fates, fault, groups, known_reason, many,
     not_covered, not_made, outcome, overrides, proof_line, reason, red_names, scores, with,
 };
-use crate::{CaseReport, CellFate, CellReport, Fate, MutantReport, Proof, Report, Verdict};
+use crate::{
+    CaseReport, CellFate, CellReport, Fate, MutantReport, Proof, Report, SabotageFate, SabotageReport, Verdict,
+};
 
 /// GitHub refuses a comment of more than 65,536 characters. Each section may fill the page up to its own line, so that
 /// many failures cannot push out what was not covered.
@@ -158,7 +160,21 @@ fn proven(out: &mut String, proof: &Proof) {
     section(out, "Cells that no case defends", PROOF, undefended.map(undefended_cell));
     let score = |(contract, counts)| format!("- {}: {}\n", code(contract), cells_line(counts));
     section(out, "Changed cells", PROOF, scores(proof).into_iter().map(score));
+    let blind = proof.sabotage.iter().filter(|sabotage| sabotage.fate == SabotageFate::Blind);
+    section(out, "Sabotage that nothing noticed", PROOF, blind.map(unseen));
+    let seen = proof.sabotage.iter().filter(|sabotage| sabotage.fate == SabotageFate::Convicted);
+    section(out, "Sabotage that was noticed", PROOF, seen.map(noticed));
     matrix(out, proof);
+}
+
+fn unseen(sabotage: &SabotageReport) -> String {
+    let (what, why) = (words(&sabotage.what), words(sabotage.why.as_deref().unwrap_or("nothing is known of it")));
+    format!("- {} on {} ({}): {what}: {why}\n", code(&sabotage.kind), code(&sabotage.subject), code(&sabotage.contract))
+}
+
+fn noticed(sabotage: &SabotageReport) -> String {
+    let by = sabotage.by.as_deref().unwrap_or("nothing");
+    format!("- {} on {}: by {}\n", code(&sabotage.kind), code(&sabotage.subject), code(by))
 }
 
 fn of(proof: &Proof, fate: Fate) -> impl Iterator<Item = &MutantReport> {

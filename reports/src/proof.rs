@@ -17,6 +17,17 @@ pub struct Proof {
     /// Every changed cell, and what noticed it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<CellReport>,
+    /// Every way in which a set-up was falsified, and what noticed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sabotage: Vec<SabotageReport>,
+}
+
+impl Proof {
+    /// Whether nothing was proved at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.mutants.is_empty() && self.nulls.is_empty() && self.cells.is_empty() && self.sabotage.is_empty()
+    }
 }
 
 /// A null subject and how many cases refused it.
@@ -110,4 +121,38 @@ pub enum CellFate {
     Equivalent,
     /// No reference can be given the cases that read it.
     NotCovered,
+}
+
+/// One way in which a set-up was falsified behind its subject's back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SabotageReport {
+    /// The subject.
+    pub subject: String,
+    /// The contract it is held to.
+    pub contract: String,
+    /// The kind, such as `commit-lost`.
+    pub kind: String,
+    /// What was done, in words.
+    pub what: String,
+    /// What became of it.
+    pub fate: SabotageFate,
+    /// The case that turned red.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why it does not apply, or the likely reason that nothing turned red.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What became of a sabotage.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SabotageFate {
+    /// A case that passes without it turned red.
+    Convicted,
+    /// Nothing turned red: the set-up is blind to it.
+    Blind,
+    /// The contract or the subject has nothing that it could be done to.
+    Inapplicable,
 }

@@ -193,11 +193,29 @@ pub(crate) fn proof_line(proof: &Proof) -> String {
     let total = many(proof.mutants.len(), "mutant");
     let vacuous = many(proof.vacuous.len(), "vacuous case");
     let mutants = format!("{total}: {killed} killed, {survived} survived, {not_covered} not covered");
-    if proof.cells.is_empty() {
-        return format!("{mutants}; {vacuous}");
+    let mut parts = vec![mutants, vacuous];
+    if proof.mutants.is_empty() && proof.nulls.is_empty() {
+        parts.clear();
     }
-    let total = many(proof.cells.len(), "changed cell");
-    format!("{mutants}; {vacuous}; {total}: {}", cells_line(cells(proof.cells.iter())))
+    if !proof.cells.is_empty() {
+        let total = many(proof.cells.len(), "changed cell");
+        parts.push(format!("{total}: {}", cells_line(cells(proof.cells.iter()))));
+    }
+    if !proof.sabotage.is_empty() {
+        let [seen, blind, not] = sabotage(proof);
+        let total = many(proof.sabotage.len(), "sabotage");
+        parts.push(format!("{total}: {seen} noticed, {blind} blind, {not} not applicable"));
+    }
+    parts.join("; ")
+}
+
+/// How many kinds of sabotage were noticed, were not, and could not be done.
+pub(crate) fn sabotage(proof: &Proof) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for sabotage in &proof.sabotage {
+        counts[sabotage.fate as usize] += 1;
+    }
+    counts
 }
 
 /// The counts of [`cells`] in words.
@@ -224,7 +242,7 @@ pub(crate) fn scores(proof: &Proof) -> Vec<(&str, [usize; 4])> {
 
 /// Whether nothing in a proof speaks against the gate.
 pub(crate) fn proven(proof: &Proof) -> bool {
-    fates(proof)[1] == 0 && proof.vacuous.is_empty() && cells(proof.cells.iter())[1] == 0
+    fates(proof)[1] == 0 && proof.vacuous.is_empty() && cells(proof.cells.iter())[1] == 0 && sabotage(proof)[1] == 0
 }
 
 /// Whether everything that was tried held, and something was tried.
@@ -235,8 +253,7 @@ pub(crate) fn held(report: &Report) -> bool {
 
 fn tried(report: &Report) -> bool {
     let proof = report.proof.as_ref();
-    let proves = |proof: &Proof| !proof.mutants.is_empty() || !proof.nulls.is_empty() || !proof.cells.is_empty();
-    report.counts.total() > 0 || proof.is_some_and(proves)
+    report.counts.total() > 0 || proof.is_some_and(|proof| !proof.is_empty())
 }
 
 /// What the run came to: in a word, and why, which may be empty.
@@ -269,24 +286,29 @@ fn achieved(report: &Report) -> Vec<String> {
         parts.extend((counts.known > 0).then(|| many(counts.known, "known failure")));
     }
     if let Some(proof) = &report.proof {
-        let [killed, _, not_covered] = fates(proof);
-        parts.push(format!("{killed} of {} killed", many(proof.mutants.len(), "mutant")));
-        parts.extend((not_covered > 0).then(|| format!("{not_covered} not covered")));
-        parts.push("no case is vacuous".to_owned());
+        if !proof.mutants.is_empty() || !proof.nulls.is_empty() {
+            let [killed, _, not_covered] = fates(proof);
+            parts.push(format!("{killed} of {} killed", many(proof.mutants.len(), "mutant")));
+            parts.extend((not_covered > 0).then(|| format!("{not_covered} not covered")));
+            parts.push("no case is vacuous".to_owned());
+        }
         parts.extend((!proof.cells.is_empty()).then(|| "no cell is undefended".to_owned()));
+        parts.extend((!proof.sabotage.is_empty()).then(|| "no sabotage goes unseen".to_owned()));
     }
     parts
 }
 
 fn refuted(report: &Report) -> Vec<String> {
-    let wrong = |proof: &Proof| [fates(proof)[1], proof.vacuous.len(), cells(proof.cells.iter())[1]];
-    let [survived, vacuous, undefended] = report.proof.as_ref().map_or([0; 3], wrong);
+    let wrong =
+        |proof: &Proof| [fates(proof)[1], proof.vacuous.len(), cells(proof.cells.iter())[1], sabotage(proof)[1]];
+    let [survived, vacuous, undefended, blind] = report.proof.as_ref().map_or([0; 4], wrong);
     let all = [
         (report.counts.fail, "case", "failed"),
         (report.counts.inconclusive, "case", "inconclusive"),
         (survived, "mutant", "survived"),
         (vacuous, "case", "vacuous"),
         (undefended, "cell", "undefended"),
+        (blind, "sabotage", "unseen"),
     ];
     all.iter().filter(|(n, ..)| *n > 0).map(|(n, noun, word)| format!("{} {word}", many(*n, noun))).collect()
 }

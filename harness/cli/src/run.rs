@@ -85,17 +85,26 @@ fn known(args: &RunArgs, targets: &[Target]) -> Result<Known, Trouble> {
 pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
     let outputs = reports::Outputs::parse(&args.common)?;
     let options = options(&args.common, None)?;
-    let _interrupts = Interrupts::watch(&options.cancel)?;
+    let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    if args.common.subject.as_deref().is_some_and(|subject| subject != "reference") {
-        return Err(Trouble::Usage("this version of nack proves the shipped references only".to_owned()));
-    }
     let wanted = |name: &str| args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix));
     let began = Instant::now();
-    let proved = nack::prove::prove(&contracts, &subjects::reference, &wanted, scratch.path(), &options);
-    let (targets, proof): (Vec<Target>, Proof) = proved.map_err(|error| load_trouble(error, &contracts))?;
-    if proof.mutants.is_empty() && proof.nulls.is_empty() && proof.cells.is_empty() {
+    let own = subjects::bindings(&args.common)?.is_some();
+    if !own && args.common.subject.as_deref().is_some_and(|subject| subject != subjects::REFERENCE) {
+        let message = "without a nack.toml only the shipped references are proved: leave --subject out";
+        return Err(Trouble::Usage(message.to_owned()));
+    }
+    let (targets, proof): (Vec<Target>, Proof) = if own {
+        let targets =
+            interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, None, scratch.path()))?;
+        let proof = nack::prove::prove_bound(&targets, &wanted, scratch.path(), &options);
+        (targets, proof)
+    } else {
+        let proved = nack::prove::prove(&contracts, &subjects::reference, &wanted, scratch.path(), &options);
+        proved.map_err(|error| load_trouble(error, &contracts))?
+    };
+    if proof.is_empty() {
         let mutants = contracts.iter().flat_map(|c| c.mutants.iter().map(move |m| format!("{}/{}", c.name, m.name)));
         let cases = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.clone()));
         let names: Vec<String> = mutants.chain(cases).collect();

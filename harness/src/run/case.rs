@@ -9,10 +9,12 @@ use nack_cases::{Call, Case, FaultKind, Matcher, Step, matcher_words};
 use nack_contracts::model::{CheckName, Contract};
 use nack_reports::{Because, BecauseKind, Check, Moment};
 
+use super::seeding::unseen;
 use super::tasks::{State, Task};
 use crate::adapter::Setting;
 use crate::clock::Clock;
 use crate::judge::{Evidence, Miss, Observed, Outcome, expectation, outcome_meets};
+use crate::prove::sabotage::{self, Sabotage, Tampered};
 use crate::session::Session;
 use crate::store::Store;
 use crate::target::Target;
@@ -57,6 +59,7 @@ pub(super) struct CaseRun<'a> {
     pub(super) tasks: BTreeMap<String, Task>,
     pub(super) observed: Observed,
     evidence: &'a Evidence<'a>,
+    sabotage: Option<Sabotage>,
     checks: Vec<Check>,
     pub(super) broken: Option<String>,
     troubled: Option<Because>,
@@ -74,6 +77,8 @@ pub(super) struct CaseRun<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct How {
     pub(crate) seed: u64,
+    /// What is done behind the subject's back, to prove that it would be seen.
+    pub(crate) sabotage: Option<Sabotage>,
     pub(crate) patience: Duration,
     /// After so much silence a held worker is let go, where blocking cannot be seen.
     pub(crate) freed_after: Duration,
@@ -89,7 +94,14 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
     let base = target.adapter.clock_base();
     if let Some(gate) = &case.gate {
         return match target.stores.empty(folder, base) {
-            Ok(store) => try_gate(target, case, gate, store.as_ref()),
+            Ok(store) => {
+                if how.sabotage == Some(Sabotage::IndexDropped)
+                    && let Err(error) = sabotage::bare(&target.contract, store.as_ref())
+                {
+                    return start(error.to_string());
+                }
+                try_gate(target, case, gate, store.as_ref())
+            }
             Err(error) => start(error.to_string()),
         };
     }
@@ -97,6 +109,9 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         Ok(seeded) => seeded,
         Err(error) => return start(format!("the given rows could not be stored: {error}")),
     };
+    if let Some(unseen) = unseen(&case.given, &durable.stores) {
+        return start(format!("the store does not read back as it was seeded: {unseen}"));
+    }
     let clock = Arc::new(Clock::from(base));
     let words = Arc::clone(store.translation());
     let contract = target.contract.as_ref();
@@ -104,6 +119,10 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
     let session = match target.adapter.session(&setting) {
         Ok(session) => session,
         Err(error) => return start(error.0),
+    };
+    let session: Box<dyn Session> = match how.sabotage {
+        Some(kind) => Box::new(Tampered::new(session, kind, &target.contract)),
+        None => session,
     };
     let observed = Observed {
         given: durable.stores.clone(),
@@ -124,6 +143,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         tasks: BTreeMap::new(),
         observed,
         evidence,
+        sabotage: how.sabotage,
         checks: Vec::new(),
         broken: None,
         troubled: None,
@@ -210,12 +230,14 @@ impl CaseRun<'_> {
         }
         self.note("caller", format!("{} on {}", words_of_call(call), call.worker));
         self.retire(&call.worker);
+        self.tamper(true);
         self.tasks.insert(call.worker.clone(), Task::new(call.clone(), barrier, turns));
     }
 
     fn call(&mut self, call: &Call) {
         self.begin(call, None, false);
         self.drive(std::slice::from_ref(&call.worker), None);
+        self.tamper(false);
         self.judge(&call.worker, call.reply.as_ref());
     }
 
@@ -235,6 +257,7 @@ impl CaseRun<'_> {
                 workers.push(call.worker.clone());
             }
             self.drive(&workers, barrier);
+            self.tamper(false);
             for worker in &workers {
                 let reply = self.tasks.get(worker).and_then(|task| task.call.reply.clone());
                 self.judge(worker, reply.as_ref());
@@ -313,6 +336,18 @@ impl CaseRun<'_> {
             observed: format!("reply: {outcome}"),
         });
         self.check(&CheckName::Reply, miss);
+    }
+
+    /// What sabotage does to the store and the clock around a call. What it cannot do leaves the case as it is.
+    pub(super) fn tamper(&mut self, before: bool) {
+        let Some(kind) = self.sabotage else { return };
+        if before && kind == Sabotage::TimeMoved {
+            self.clock.advance(86_400, None);
+        }
+        let tamper = if before { sabotage::before } else { sabotage::after };
+        if let Err(error) = tamper(kind, self.contract, self.store.as_ref()) {
+            self.notes.push(format!("sabotage could not be done: {error}"));
+        }
     }
 
     fn expect(&mut self, alternatives: &[indexmap::IndexMap<String, nack_cases::Expected>]) {

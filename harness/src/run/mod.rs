@@ -4,6 +4,7 @@ mod case;
 mod core;
 mod drive;
 pub(crate) mod report;
+mod seeding;
 mod stored;
 mod tasks;
 
@@ -25,6 +26,7 @@ use nack_contracts::stable_hash;
 use nack_reports::{BecauseKind, CaseReport, Verdict};
 
 use crate::judge::Evidence;
+use crate::prove::sabotage::Sabotage;
 use crate::target::Target;
 
 /// How to run cases.
@@ -80,6 +82,27 @@ pub fn run_cases(
     scratch: &Path,
     options: &Options,
 ) -> Vec<CaseReport> {
+    run_all(targets, selection, scratch, options, None)
+}
+
+/// Runs them while this is done behind their subjects' backs.
+pub(crate) fn run_sabotaged(
+    targets: &[Target],
+    selection: &[(usize, usize)],
+    scratch: &Path,
+    options: &Options,
+    kind: Sabotage,
+) -> Vec<CaseReport> {
+    run_all(targets, selection, scratch, options, Some(kind))
+}
+
+fn run_all(
+    targets: &[Target],
+    selection: &[(usize, usize)],
+    scratch: &Path,
+    options: &Options,
+    sabotage: Option<Sabotage>,
+) -> Vec<CaseReport> {
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let reports: Mutex<Vec<Option<CaseReport>>> = Mutex::new(vec![None; selection.len()]);
@@ -94,7 +117,10 @@ pub fn run_cases(
             let case = &target_of.cases[case];
             core.pin(target_of.adapter.kind() == "in-process");
             let report = match judge_of(&mut judges, target, target_of) {
-                Ok(evidence) => run_case(target_of, case, evidence, &scratch.join(format!("case-{index}")), options),
+                Ok(evidence) => {
+                    let folder = scratch.join(format!("case-{index}"));
+                    run_case(target_of, case, evidence, &folder, options, sabotage)
+                }
                 Err(error) => report::not_started(target_of, case, error.to_string(), options),
             };
             if options.fail_fast && report.verdict == Verdict::Fail {
@@ -127,12 +153,20 @@ fn judge_of<'j, 'c>(
 }
 
 /// Runs one case on a target: once, or once for each point if a fault stands at `*`.
-fn run_case(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, options: &Options) -> CaseReport {
+fn run_case(
+    target: &Target,
+    case: &Case,
+    evidence: &Evidence<'_>,
+    folder: &Path,
+    options: &Options,
+    sabotage: Option<Sabotage>,
+) -> CaseReport {
     let began = Instant::now();
     let mut report = match target.not_covered(case) {
         Some(because) => report::not_covered(target, case, because, options),
         None => {
-            let (ran, points) = everywhere(target, case, evidence, folder, options);
+            let how = How { sabotage, ..How::of(options, &case.name) };
+            let (ran, points) = everywhere(target, case, evidence, folder, options, how);
             report::ran(target, case, ran, points, options)
         }
     };
@@ -153,6 +187,7 @@ impl How {
     pub(crate) fn of(options: &Options, name: &str) -> How {
         How {
             seed: options.seed ^ stable_hash(name),
+            sabotage: None,
             patience: PATIENCE.mul_f64(options.deadline_scale),
             freed_after: FREED_AFTER.mul_f64(options.deadline_scale),
         }
@@ -165,8 +200,8 @@ fn everywhere(
     evidence: &Evidence<'_>,
     folder: &Path,
     options: &Options,
+    how: How,
 ) -> (Ran, Option<u32>) {
-    let how = How::of(options, &case.name);
     let start = |error: std::io::Error| Ran {
         trouble: Some(nack_reports::Because { kind: BecauseKind::Start, detail: error.to_string() }),
         ..Ran::default()

@@ -97,11 +97,29 @@ pub trait Store: fmt::Debug {
     /// What the store says while the catalogue is read.
     fn gate(&self, gate: &Gate, rows: &[Map]) -> Result<Option<String>, StoreError>;
 
+    /// The subject's own names behind a store of the contract.
+    fn own(&self, store: &str) -> Own;
+
+    /// Runs a statement on the subject's tables, as sabotage does, and says how many rows it changed.
+    ///
+    /// # Errors
+    /// What the store says.
+    fn execute(&self, sql: &str) -> Result<u64, StoreError>;
+
     /// Takes the write lock of the store until the returned value is dropped: readers go on, writers wait.
     ///
     /// # Errors
     /// What the store says.
     fn lock(&self) -> Result<Box<dyn Any>, StoreError>;
+}
+
+/// A subject's own table, and its own columns behind the contract's. A column that is an expression has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// The table that rows are inserted into.
+    pub table: String,
+    /// The subject's column behind each of the contract's.
+    pub columns: IndexMap<String, String>,
 }
 
 /// What the harness read back, in the contract's words.

@@ -3,18 +3,20 @@
 use super::Verbosity;
 use super::page::{Page, Paint};
 use crate::summary::{cells_line, proof_line, proven, reason, scores};
-use crate::{CellFate, Fate, MutantReport, Proof};
+use crate::{CellFate, Fate, MutantReport, Proof, SabotageFate, SabotageReport};
 
 pub(super) fn section(page: &mut Page, proof: &Proof) {
     if page.style.verbose != Verbosity::Quiet {
         matrix(page, proof);
         nulls(page, proof);
         scored(page, proof);
+        sabotaged(page, proof);
         not_covered(page, proof);
     }
     survivors(page, proof);
     vacuous(page, proof);
     undefended(page, proof);
+    blind(page, proof);
     page.gap();
     page.line(if proven(proof) { Paint::Strong } else { Paint::Bad }, &proof_line(proof));
 }
@@ -104,5 +106,31 @@ fn undefended(page: &mut Page, proof: &Proof) {
         page.field("changed", &cell.what);
         page.field("stands at", &cell.source.to_string());
         page.exact("happened", Paint::Bad, cell.instead.as_deref().unwrap_or("nothing is known of it"));
+    }
+}
+
+fn sabotaged(page: &mut Page, proof: &Proof) {
+    let seen = proof.sabotage.iter().filter(|sabotage| sabotage.fate != SabotageFate::Blind);
+    let row = |sabotage: &SabotageReport| {
+        let told = match (&sabotage.by, &sabotage.why) {
+            (Some(case), _) => format!("seen by {case}"),
+            (None, why) => format!("not done: {}", why.as_deref().unwrap_or("no reason is given")),
+        };
+        vec![format!("{} on {}", sabotage.contract, sabotage.subject), sabotage.kind.clone(), told]
+    };
+    let rows: Vec<Vec<String>> = seen.map(row).collect();
+    if !rows.is_empty() {
+        page.heading("sabotage: what is falsified behind a subject's back, a case must notice");
+        page.table(2, Paint::Plain, &rows);
+    }
+}
+
+fn blind(page: &mut Page, proof: &Proof) {
+    for sabotage in proof.sabotage.iter().filter(|sabotage| sabotage.fate == SabotageFate::Blind) {
+        page.gap();
+        page.put(Paint::Bad, "BLIND TO").put(Paint::Plain, "  ").line(Paint::Strong, &sabotage.kind);
+        page.field("subject", &format!("{} on {}", sabotage.contract, sabotage.subject));
+        page.field("done", &sabotage.what);
+        page.exact("happened", Paint::Bad, sabotage.why.as_deref().unwrap_or("nothing is known of it"));
     }
 }

@@ -4,7 +4,7 @@
 use indexmap::IndexMap;
 use nack_reports::{
     Because, BecauseKind, CaseReport, CellFate, CellReport, Check, ContractInfo, Counts, Fate, Kill, Moment,
-    MutantReport, Null, Place, Proof, Report, SubjectInfo, Verdict,
+    MutantReport, Null, Place, Proof, Report, SabotageFate, SabotageReport, SubjectInfo, Verdict,
 };
 use serde_json::Value;
 
@@ -241,6 +241,11 @@ pub(crate) fn proof() -> Report {
             cell("outbox/table.decide/accepted/next=dead", CellFate::Undefended),
             cell("outbox/table.wire/lost/result=other", CellFate::NotCovered),
         ],
+        sabotage: vec![
+            sabotage("commit-lost", SabotageFate::Convicted),
+            sabotage("row-flipped", SabotageFate::Blind),
+            sabotage("results-reordered", SabotageFate::Inapplicable),
+        ],
     };
     Report { proof: Some(proof), ..report(Vec::new(), 5) }
 }
@@ -253,6 +258,18 @@ fn cell(name: &str, fate: CellFate) -> CellReport {
         by: (fate == CellFate::Defended).then(|| "outbox/deliver/other+below".to_owned()),
         instead: (fate != CellFate::Defended).then(|| "none of 4 cases that read it turns red".to_owned()),
         source: Place { file: "contracts/outbox.toml".to_owned(), line: 77 },
+    }
+}
+
+fn sabotage(kind: &str, fate: SabotageFate) -> SabotageReport {
+    SabotageReport {
+        subject: "mailer".to_owned(),
+        contract: "outbox".to_owned(),
+        kind: kind.to_owned(),
+        what: "the store is put back to what it was before each call".to_owned(),
+        fate,
+        by: (fate == SabotageFate::Convicted).then(|| "outbox/deliver/other+below".to_owned()),
+        why: (fate != SabotageFate::Convicted).then(|| "none of 4 cases that pass turns red".to_owned()),
     }
 }
 

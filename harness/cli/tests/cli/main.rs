@@ -8,4 +8,5 @@ mod known;
 mod python;
 mod readme;
 mod reports;
+mod sabotage;
 mod subjects;
