@@ -31,7 +31,7 @@ pub const AGREEMENT: &str = "agreement";
 const LONGEST: usize = 8;
 
 /// How often a failing walk is tried again in a shorter form.
-const SHRINKS: u32 = 400;
+const SHRINKS: u32 = 60;
 
 /// Walks a subject `walks` times, next to the reference of its contract unless it is that, and reports the shortest
 /// failing walk, or that none failed.
