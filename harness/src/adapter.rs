@@ -29,6 +29,12 @@ pub trait Adapter: Send + Sync {
         true
     }
 
+    /// Whether the subject is a program that knows nothing of nack: it passes no checkpoints and says no hello, and
+    /// what can be struck from outside is.
+    fn outside(&self) -> bool {
+        false
+    }
+
     /// Where the clock of a case that begins now stands, in epoch seconds.
     fn clock_base(&self) -> i64 {
         EPOCH

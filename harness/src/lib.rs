@@ -16,6 +16,8 @@ pub mod prove;
 pub mod report;
 pub mod run;
 mod scratch;
+#[cfg(unix)]
+pub mod server;
 pub mod session;
 #[cfg(unix)]
 pub mod stdio;

@@ -85,6 +85,17 @@ pub enum Lost {
     Reply,
 }
 
+/// What a worker is seen to do about its call, from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It works.
+    Works,
+    /// It sleeps, and nobody has taken the call up.
+    Untaken,
+    /// It sleeps, for a lock or whatever else; or nobody can see it, and it has long said nothing.
+    Sleeps,
+}
+
 /// How a worker was ended, and where its store now is, if it moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Killed {
@@ -118,6 +129,25 @@ pub trait Session {
     /// # Errors
     /// When the worker cannot be started.
     fn call(&mut self, worker: &str, call: &str, args: &Map, watch: Watch) -> Result<(), StartError>;
+
+    /// Makes a worker ready for its calls now, so that what it does when it starts is over before the first. Where
+    /// there is nothing to start it says nothing.
+    ///
+    /// # Errors
+    /// When the worker cannot be started.
+    fn start(&mut self, _worker: &str) -> Result<(), StartError> {
+        Ok(())
+    }
+
+    /// What a worker is seen to do about a call that has no end yet.
+    fn seen(&self, _worker: &str) -> Seen {
+        Seen::Sleeps
+    }
+
+    /// The line by which a person repeats the last call of a worker in a shell, if there is one.
+    fn by_hand(&self, _worker: &str) -> Option<String> {
+        None
+    }
 
     /// The next event of any worker that runs, or `None` after `patience` without one.
     fn next(&mut self, patience: Duration) -> Option<(String, Event)>;

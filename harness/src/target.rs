@@ -10,7 +10,9 @@ use nack_contracts::model::CheckName;
 use nack_contracts::{Contract, Finding, suggest};
 use nack_reports::{Because, BecauseKind, SubjectInfo};
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Setting};
+use crate::clock::Clock;
+use crate::session::StartError;
 use crate::store::{StoreError, Stores};
 
 /// Why a subject cannot be judged at all.
@@ -34,6 +36,14 @@ pub enum LoadError {
         subject: String,
         /// Why.
         error: StoreError,
+    },
+    /// The subject, which says no hello, could not be started to see whether it can be.
+    #[error("subject {subject}: {error}")]
+    Start {
+        /// The subject's name.
+        subject: String,
+        /// Why.
+        error: StartError,
     },
 }
 
@@ -70,7 +80,15 @@ impl Target {
         let name = format!("{subject}-{}", contract.name).replace('/', "-");
         let tables = adapter.tables();
         let stores = tables.prepare(&contract, &capabilities, scratch, &name);
-        let stores = stores.map_err(|error| LoadError::Store { subject: subject.to_owned(), error })?;
+        let in_store = |error: StoreError| LoadError::Store { subject: subject.to_owned(), error };
+        let stores = stores.map_err(in_store)?;
+        if adapter.outside() {
+            let folder = scratch.join(format!("{name}-start"));
+            started_once(&contract, adapter.as_ref(), stores.as_ref(), &folder).map_err(|error| match error {
+                Unstarted::Store(error) => in_store(error),
+                Unstarted::Subject(error) => LoadError::Start { subject: subject.to_owned(), error },
+            })?;
+        }
         let from_store = |name: &str| match name {
             "history" => stores.keeps_history(),
             "text-ids" => !tables.mapping.maps_ids(),
@@ -126,6 +144,10 @@ impl Target {
                 return Some(Because { kind: BecauseKind::Unsupported, detail: detail.to_owned() });
             }
         }
+        if self.adapter.outside() {
+            let detail = crate::run::beyond(&self.contract, case)?;
+            return Some(Because { kind: BecauseKind::Checkpoint, detail });
+        }
         let declared = &self.adapter.hello().checkpoints;
         let missing = checkpoints(case).into_iter().find(|point| !declared.contains(point))?;
         Some(Because { kind: BecauseKind::Checkpoint, detail: format!("the subject passes no checkpoint {missing}") })
@@ -138,6 +160,31 @@ impl Target {
         let invariant = self.contract.invariants.iter().find(|invariant| invariant.name == *name)?;
         invariant.needs.iter().find(|need| !self.capabilities.contains(need)).cloned()
     }
+}
+
+/// Why a subject was not started once.
+enum Unstarted {
+    Store(StoreError),
+    Subject(StartError),
+}
+
+/// Starts a subject that says no hello on an empty store, and ends it: one that will not start is told of once, and
+/// not by every case.
+fn started_once(
+    contract: &Contract,
+    adapter: &dyn Adapter,
+    stores: &dyn Stores,
+    folder: &Path,
+) -> Result<(), Unstarted> {
+    std::fs::create_dir_all(folder).map_err(|error| Unstarted::Store(error.into()))?;
+    let base = adapter.clock_base();
+    let store = stores.empty(folder, base).map_err(Unstarted::Store)?;
+    let (words, clock) = (Arc::clone(store.translation()), Arc::new(Clock::from(base)));
+    let setting = Setting { contract, store: store.address(), words, clock, folder };
+    let mut session = adapter.session(&setting).map_err(Unstarted::Subject)?;
+    let started = session.start("main").map_err(Unstarted::Subject);
+    session.finish();
+    started
 }
 
 /// The checkpoints that a case needs its subject to pass.

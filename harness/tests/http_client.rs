@@ -70,14 +70,20 @@ fn start(address: SocketAddr, hang_up: HangUp) -> Exchange {
     Exchange::start(address, post(b"a."), hang_up).expect("it can be sent")
 }
 
-fn failed(exchange: &mut Exchange) -> String {
+/// How an exchange ended without an answer.
+fn failed(exchange: &mut Exchange) -> Progress {
     loop {
         match next(exchange) {
             Progress::Began => {}
-            Progress::Failed(why) => return why,
+            ended @ (Progress::Failed(_) | Progress::Garbage(_)) => return ended,
             other => panic!("it did not fail: {other:?}"),
         }
     }
+}
+
+fn why(ended: Progress) -> String {
+    let Progress::Failed(why) = ended else { panic!("it failed otherwise: {ended:?}") };
+    why
 }
 
 #[test]
@@ -159,14 +165,24 @@ fn a_held_caller_reads_nothing_until_it_goes_on() {
 #[case::silence(b"", "closed without an answer")]
 #[case::half_a_head(b"HTTP/1.1 200 OK\r\nx", "closed: it ended in the middle of the head of an answer")]
 #[case::half_a_body(&OK[..OK.len() - 1], "closed: it ended in the middle of the body of an answer, after 1 bytes")]
-#[case::garbage(b"\x15\x03\x01", "no HTTP: ")]
 fn a_server_that_gives_no_answer_is_a_failure_that_says_so(#[case] bytes: &'static [u8], #[case] why: &str) {
     let (address, serving) = server(move |mut stream| {
         read_request(&mut stream);
         stream.write_all(bytes).expect("it is taken");
     });
-    let said = failed(&mut start(address, HangUp::Never));
+    let said = crate::why(failed(&mut start(address, HangUp::Never)));
     assert!(said.contains(why), "{said}");
+    serving.join().expect("it served");
+}
+
+#[test]
+fn garbage_is_told_apart_from_no_answer() {
+    let (address, serving) = server(|mut stream| {
+        read_request(&mut stream);
+        stream.write_all(b"\x15\x03\x01").expect("it is taken");
+    });
+    let ended = failed(&mut start(address, HangUp::Never));
+    assert!(matches!(&ended, Progress::Garbage(why) if why.contains("no HTTP: ")), "{ended:?}");
     serving.join().expect("it served");
 }
 
@@ -179,8 +195,8 @@ fn a_server_that_floods_its_head_is_a_failure_while_it_still_talks() {
             sent = stream.write_all(&[b'y'; 65536]);
         }
     });
-    let said = failed(&mut start(address, HangUp::Never));
-    assert!(said.contains("longer than 64 KiB"), "{said}");
+    let ended = failed(&mut start(address, HangUp::Never));
+    assert!(matches!(&ended, Progress::Garbage(why) if why.contains("longer than 64 KiB")), "{ended:?}");
     serving.join().expect("it served");
 }
 
@@ -205,7 +221,7 @@ fn a_port_that_nobody_listens_on_is_a_failure() {
     receiver.stop_listening().expect("the port is still there");
     let address = receiver.url().replace("http://", "").parse().expect("an address");
     let said = match Exchange::start(address, post(b"."), HangUp::Never) {
-        Ok(mut exchange) => failed(&mut exchange),
+        Ok(mut exchange) => why(failed(&mut exchange)),
         Err(error) => error.to_string(),
     };
     assert!(said.contains("refused"), "{said}");

@@ -128,6 +128,9 @@ fn evidence(case: &CaseReport) -> String {
     field("expected", case.expected.as_deref().unwrap_or_default());
     field("observed", case.observed.as_deref().unwrap_or_default());
     field("checks", &red_names(case));
+    // Cut, such a line could not be pasted.
+    let whole = case.by_hand.iter().filter(|line| line.len() <= VALUE);
+    lines.extend(whole.map(|line| format!("by hand:  {}", line.replace('\n', "\n          "))));
     lines.push(format!("replay:   {}", case.replay));
     lines.join("\n")
 }

@@ -210,6 +210,9 @@ pub struct CaseReport {
     /// Things to know that change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Its calls in order, each as the line that asks the same in a shell, kept for a case that did not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_hand: Vec<String>,
     /// The command that runs just this again.
     pub replay: String,
     /// How long it took, in microseconds.

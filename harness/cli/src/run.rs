@@ -295,7 +295,7 @@ pub(crate) fn load_trouble(error: LoadError, contracts: &[Arc<nack_contracts::Co
             Trouble::Findings(findings.into_iter().map(locate).collect())
         }
         LoadError::Hello { .. } => Trouble::Usage(error.to_string()),
-        LoadError::Store { .. } => Trouble::Start(error.to_string()),
+        LoadError::Store { .. } | LoadError::Start { .. } => Trouble::Start(error.to_string()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `nack.toml`: which subjects there are, the contract each is held to, and how each is reached. It is looked for
 //! upward from the current folder, as cargo looks for its own file.
 
+mod calls;
 mod shape;
 mod subject;
 mod template;
@@ -81,16 +82,20 @@ pub enum Reach {
         calls: IndexMap<String, CommandCall>,
     },
     /// A server.
-    Http {
-        /// How it is started.
-        command: Vec<Template>,
-        /// How it is known to be ready.
-        ready: Ready,
-        /// Whether each worker of a case is a server process of its own on the one store.
-        each_its_own: bool,
-        /// By the contract's call.
-        calls: IndexMap<String, HttpCall>,
-    },
+    Http(HttpServer),
+}
+
+/// A server, and how it is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpServer {
+    /// How it is started.
+    pub command: Vec<Template>,
+    /// How it is known to be ready.
+    pub ready: Ready,
+    /// Whether each worker of a case is a server process of its own on the one store.
+    pub each_its_own: bool,
+    /// By the contract's call.
+    pub calls: IndexMap<String, HttpCall>,
 }
 
 /// One call of a program that is started for it.
@@ -122,7 +127,7 @@ pub struct HttpCall {
 pub enum Ready {
     /// It takes a connection.
     Tcp,
-    /// It prints a line that holds this text; a port behind it is the one it listens on.
+    /// It prints a line that holds this text. A server that is told no port listens on the one behind it.
     Stdout(String),
     /// It answers a GET of this path with a status below 500.
     Get(String),

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::shape::{Call, Named, OneOrMore, Subject};
 use super::template::{IN_COMMAND, IN_REQUEST, IN_SERVER, IN_SETUP, Template};
-use super::{Binding, CommandCall, HttpCall, Making, Reach, Ready, Span};
+use super::{Binding, CommandCall, HttpCall, HttpServer, Making, Placeholder, Reach, Ready, Span};
 use crate::store::{Ids, Mapping, Place, StoreMapping, Words};
 
 /// How long a subject may be silent on an answer that never comes, in seconds, if its binding does not say.
@@ -172,13 +172,17 @@ fn reach(at: &At<'_>, name: &Spanned<String>, subject: &Subject) -> Result<Reach
             let words = command(at, name, subject)?;
             let span = subject.command.as_ref().map_or(0..0, Spanned::span);
             let command = words.iter().map(|word| at.template("command", &span, word, IN_SERVER));
+            let command: Vec<Template> = command.collect::<Result<_, _>>()?;
+            let ready = ready(at, subject.ready.as_ref())?;
+            let told = command.iter().any(|word| word.placeholders().any(|said| *said == Placeholder::Port));
+            if !told && !matches!(ready, Ready::Stdout(_)) {
+                let help = "write {port} where its port belongs, or ready = \"stdout:TEXT\" with the port behind TEXT";
+                return Err(at.wrong("command", span, "nobody knows which port it listens on", help));
+            }
             let calls = subject.call.iter().map(|(call, said)| Ok((call.clone(), http_call(at, call, said)?)));
-            Ok(Reach::Http {
-                command: command.collect::<Result<_, _>>()?,
-                ready: ready(at, subject.ready.as_ref())?,
-                each_its_own: workers(at, subject.workers.as_ref())?,
-                calls: some(at, name, calls.collect::<Result<_, Wrong>>()?)?,
-            })
+            let each_its_own = workers(at, subject.workers.as_ref())?;
+            let calls = some(at, name, calls.collect::<Result<_, Wrong>>()?)?;
+            Ok(Reach::Http(HttpServer { command, ready, each_its_own, calls }))
         }
         other => {
             let message = format!("there is no adapter `{other}`; {}", suggest(other, ["stdio", "command", "http"]));

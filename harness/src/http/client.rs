@@ -37,6 +37,8 @@ pub enum Progress {
     HungUp,
     /// There is no whole answer, for this reason. The exchange is over.
     Failed(String),
+    /// What came is no HTTP, for this reason. The exchange is over.
+    Garbage(String),
 }
 
 /// One request to a server, and its answer.
@@ -87,6 +89,12 @@ impl Exchange {
         self.sent == self.unsent.len()
     }
 
+    /// The caller's own end of the connection, while there is one.
+    #[must_use]
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.stream.as_ref().and_then(|stream| stream.local_addr().ok())
+    }
+
     /// What to wait on: as soon as it is ready, a turn is due.
     #[must_use]
     pub fn fds(&self) -> Vec<PollFd<'_>> {
@@ -125,7 +133,7 @@ impl Exchange {
             }
             (false, _) => refused.map_or(Ok(None), Err),
             (true, true) => Ok(None),
-            (true, false) => self.receive().map(|answer| answer.map(|answer| self.take(answer))),
+            (true, false) => self.receive(),
         }
     }
 
@@ -152,14 +160,14 @@ impl Exchange {
         }
     }
 
-    fn receive(&mut self) -> Result<Option<Answer>, String> {
+    fn receive(&mut self) -> Result<Option<Progress>, String> {
         let Some(mut stream) = self.stream.as_ref() else { return Ok(None) };
         let (mut chunk, mut left) = ([0; 16 << 10], TURN);
         while left > 0 {
             match stream.read(&mut chunk) {
                 Ok(0) => {
-                    let answer = self.reader.end();
-                    return answer.map(Some).map_err(|error| format!("the connection was closed: {error}"));
+                    let answer = self.reader.end().map_err(|error| format!("the connection was closed: {error}"))?;
+                    return Ok(Some(self.take(answer)));
                 }
                 Ok(read) => {
                     self.reader.feed(&chunk[..read]);
@@ -168,8 +176,10 @@ impl Exchange {
                 Err(error) if is_nothing_yet(&error) => break,
                 Err(error) => return Err(format!("the connection was lost ({error}): {}", self.reader.lacks())),
             }
-            if let Some(answer) = self.reader.next().map_err(|error| error.to_string())? {
-                return Ok(Some(answer));
+            match self.reader.next() {
+                Ok(None) => {}
+                Ok(Some(answer)) => return Ok(Some(self.take(answer))),
+                Err(error) => return Ok(Some(Progress::Garbage(error.to_string()))),
             }
         }
         Ok(None)

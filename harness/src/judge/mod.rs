@@ -27,6 +27,8 @@ impl Outcome {
     /// The column `outcome` of the relation `reply`.
     pub(crate) fn word(&self) -> &'static str {
         match self {
+            // A server that failed in the middle of it does not know either.
+            Outcome::Reply(Value::Map(reply)) if matches!(reply.get("http"), Some(Value::Int(500..=599))) => "unknown",
             Outcome::Reply(_) => "acknowledged",
             Outcome::Error { definite: true, .. } => "refused",
             Outcome::Error { .. } | Outcome::Nothing(_) => "unknown",
@@ -86,4 +88,21 @@ fn history_row((index, change): (usize, &crate::store::Change)) -> Map {
     row.extend(change.new.iter().map(|(column, value)| (column.clone(), value.clone())));
     row.extend(change.old.iter().map(|(column, value)| (format!("old_{column}"), value.clone())));
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::well(r#"{"http": 200, "body": {}}"#, "acknowledged")]
+    #[case::refused_in_so_many_words(r#"{"http": 499, "body": {}}"#, "acknowledged")]
+    #[case::failed(r#"{"http": 500, "body": {}}"#, "unknown")]
+    #[case::gave_up(r#"{"http": 599, "body": {}}"#, "unknown")]
+    #[case::no_http("500", "acknowledged")]
+    fn an_answer_of_a_failed_server_acknowledges_nothing(#[case] reply: &str, #[case] word: &str) {
+        assert_eq!(Outcome::Reply(Value::from_json(reply).expect("it is JSON")).word(), word);
+    }
 }

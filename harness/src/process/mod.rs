@@ -18,10 +18,13 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 pub(crate) use lines::{LONGEST, Lines, Tail, shown};
 use reap::MARK;
+pub(crate) use reap::works;
 pub use reap::{end_marked, leftovers, run_mark};
 
-use crate::session::StartError;
+use crate::session::{Killed, StartError};
 
+/// How long a subject may take to start, unless more is asked for.
+pub const START_WITHIN: Duration = Duration::from_secs(10);
 /// How long a process may take to vanish after SIGKILL.
 const KILLED_WITHIN: Duration = Duration::from_secs(2);
 /// How long the pipes of a dead process are read, in case somebody else holds them.
@@ -45,10 +48,10 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command that may take ten seconds to answer `hello`.
+    /// A command that may take [`START_WITHIN`] to answer `hello`.
     #[must_use]
     pub fn new(argv: Vec<String>, folder: PathBuf) -> Command {
-        Command { argv, folder, start_within: Duration::from_secs(10), executable: OnceLock::new() }
+        Command { argv, folder, start_within: START_WITHIN, executable: OnceLock::new() }
     }
 
     /// A command that is found by its name alone may be found through a version manager that takes longer to start
@@ -62,6 +65,12 @@ impl Command {
         if named.is_some_and(|(called, name)| !called.contains('/') && name.starts_with(called.as_str())) {
             self.executable.get_or_init(|| path);
         }
+    }
+
+    /// The same command with other words: those of a template, filled in.
+    pub(crate) fn with(&self, argv: Vec<String>) -> Command {
+        let (folder, executable) = (self.folder.clone(), self.executable.clone());
+        Command { argv, folder, start_within: self.start_within, executable }
     }
 
     fn program(&self) -> PathBuf {
@@ -128,6 +137,27 @@ pub(crate) struct Ended {
     pub(crate) lived: bool,
     /// What it had started and left behind, outside its group.
     pub(crate) left: Vec<String>,
+}
+
+impl Ended {
+    /// A kill, in words, and whether it is one: `spoke` says what came after the point that it was to strike at.
+    pub(crate) fn killed(&self, spoke: Option<&str>) -> Killed {
+        let by_signal = self.status.and_then(|status| status.signal()) == Some(Signal::KILL.as_raw());
+        let mut how = if !self.lived {
+            format!("it had already ended with {}", in_words(self.status))
+        } else if by_signal {
+            "SIGKILL to its process group".to_owned()
+        } else {
+            format!("SIGKILL, but it ended with {}", in_words(self.status))
+        };
+        if let Some(spoke) = spoke {
+            how += &format!(", and {spoke}");
+        }
+        if !self.left.is_empty() {
+            how += &format!("; also ended, outside its group: {}", self.left.join(", "));
+        }
+        Killed { how, store: None, proven: self.lived && by_signal && spoke.is_none() }
+    }
 }
 
 impl Process {
@@ -218,6 +248,18 @@ impl Process {
     pub(crate) fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
+    }
+
+    /// The process and everything below it, as far as the system tells.
+    pub(crate) fn family(&self) -> Vec<Pid> {
+        reap::family(self.pid, &self.mark)
+    }
+
+    /// By which name it was started in the end, as far as the system tells. Links in it mean something, to Python's
+    /// virtual environments above all, so they are kept.
+    pub(crate) fn called(&self) -> Option<String> {
+        let words = std::fs::read(format!("/proc/{}/cmdline", self.pid.as_raw_pid())).ok()?;
+        String::from_utf8(words.split(|byte| *byte == 0).next()?.to_vec()).ok()
     }
 
     /// Sends a signal to the process and all of its group.

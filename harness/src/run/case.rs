@@ -31,6 +31,8 @@ pub(crate) struct Ran {
     pub(crate) notes: Vec<String>,
     /// What the subject said last.
     pub(crate) said: Vec<String>,
+    /// The calls as lines for a shell.
+    pub(crate) by_hand: Vec<String>,
     /// Where the last fault struck, as it stands in a case's name.
     pub(crate) struck_at: Option<String>,
     /// Whether every fault of the case struck.
@@ -56,6 +58,7 @@ pub(super) struct CaseRun<'a> {
     pub(super) random: fastrand::Rng,
     pub(super) patience: Duration,
     pub(super) freed_after: Duration,
+    pub(super) at_write_after: Duration,
     pub(super) tasks: BTreeMap<String, Task>,
     pub(super) observed: Observed,
     evidence: &'a Evidence<'a>,
@@ -67,6 +70,7 @@ pub(super) struct CaseRun<'a> {
     timeline: Vec<Moment>,
     pub(super) notes: Vec<String>,
     pub(super) said: Vec<String>,
+    pub(super) by_hand: Vec<String>,
     pub(super) events: u64,
     pub(super) barrier_met: bool,
     pub(super) struck_at: Option<String>,
@@ -82,6 +86,8 @@ pub(crate) struct How {
     pub(crate) patience: Duration,
     /// After so much silence a held worker is let go, where blocking cannot be seen.
     pub(crate) freed_after: Duration,
+    /// After so much silence a call that is not to write stands at its write.
+    pub(crate) at_write_after: Duration,
 }
 
 /// Runs a case once in `folder`, which must be empty.
@@ -140,6 +146,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         random: fastrand::Rng::with_seed(how.seed),
         patience: how.patience,
         freed_after: how.freed_after,
+        at_write_after: how.at_write_after,
         tasks: BTreeMap::new(),
         observed,
         evidence,
@@ -151,6 +158,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         timeline: Vec::new(),
         notes: Vec::new(),
         said: Vec::new(),
+        by_hand: Vec::new(),
         events: 0,
         barrier_met: false,
         struck_at: None,
@@ -185,6 +193,10 @@ impl CaseRun<'_> {
     fn run(mut self) -> Ran {
         let case = self.case;
         for step in &case.steps {
+            // Without a subject and its store there is nothing to judge.
+            if self.troubled.as_ref().is_some_and(|because| because.kind == BecauseKind::Start) {
+                break;
+            }
             match step {
                 Step::Call(call) => self.call(call),
                 Step::Parallel { calls, barrier } => self.parallel(calls, barrier.as_deref()),
@@ -219,6 +231,7 @@ impl CaseRun<'_> {
             timeline: self.timeline,
             notes: self.notes,
             said: self.said,
+            by_hand: self.by_hand,
             struck_at: self.struck_at,
             observed: self.observed,
         }
@@ -236,6 +249,7 @@ impl CaseRun<'_> {
 
     fn call(&mut self, call: &Call) {
         self.begin(call, None, false);
+        self.strike_at_write(call);
         self.drive(std::slice::from_ref(&call.worker), None);
         self.tamper(false);
         self.judge(&call.worker, call.reply.as_ref());
@@ -255,6 +269,9 @@ impl CaseRun<'_> {
             for call in round {
                 self.begin(call, barrier, turns);
                 workers.push(call.worker.clone());
+            }
+            if let Some(barrier) = barrier {
+                self.meet_at_write(&workers, barrier);
             }
             self.drive(&workers, barrier);
             self.tamper(false);
@@ -313,7 +330,7 @@ impl CaseRun<'_> {
     fn judge(&mut self, worker: &str, reply: Option<&Matcher>) {
         let Some(task) = self.tasks.get_mut(worker) else { return };
         let Some(outcome) = task.outcome().cloned() else { return };
-        if task.judged {
+        if task.judged || task.gone {
             return;
         }
         task.judged = true;
@@ -327,7 +344,7 @@ impl CaseRun<'_> {
             Some(matcher) => outcome_meets(matcher, &outcome),
             // An error that was asked for is no surprise.
             None if signalled || matches!(fault, Some(FaultKind::Raise | FaultKind::Storage(_))) => true,
-            None => matches!(outcome, Outcome::Reply(_)),
+            None => outcome.word() == "acknowledged",
         };
         let expected = reply.map_or("a reply".to_owned(), matcher_words);
         let miss = (!held).then(|| Miss {

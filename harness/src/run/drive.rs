@@ -6,14 +6,14 @@ use nack_contracts::{Map, Value};
 use nack_reports::BecauseKind;
 
 use super::case::CaseRun;
-use super::tasks::State;
+use super::tasks::{State, Task};
 use crate::judge::Outcome;
 use crate::session::{Directive, Event, Killed, Lost, Point};
 
 impl CaseRun<'_> {
     /// Lets workers go on until each of `until` is over or held.
     pub(super) fn drive(&mut self, until: &[String], barrier: Option<&str>) {
-        while !until.iter().all(|worker| self.tasks.get(worker).is_none_or(super::tasks::Task::rests)) {
+        while !until.iter().all(|worker| self.tasks.get(worker).is_none_or(Task::rests)) {
             if !self.wake() && !self.unblock(until) {
                 return;
             }
@@ -21,7 +21,7 @@ impl CaseRun<'_> {
                 continue;
             }
             // Where blocking cannot be seen, a worker that says nothing while another is held may be waiting for it.
-            let waits = |task: &super::tasks::Task| matches!(task.state, State::Held | State::AtBarrier);
+            let waits = |task: &Task| matches!(task.state, State::Held | State::AtBarrier);
             let by_time =
                 self.session.concurrent() && self.tasks.iter().any(|(w, task)| waits(task) && !until.contains(w));
             let barrier_waits =
@@ -47,7 +47,7 @@ impl CaseRun<'_> {
     }
 
     /// Resumes workers that may go on: all of them where they run at once, else one that the seed picks.
-    fn wake(&mut self) -> bool {
+    pub(super) fn wake(&mut self) -> bool {
         if !self.session.concurrent() && self.tasks.values().any(|task| task.state == State::Running) {
             return true;
         }
@@ -73,6 +73,8 @@ impl CaseRun<'_> {
                         task.state = State::Done(Outcome::Nothing(error.0.clone()));
                         task.judged = true;
                         self.trouble(BecauseKind::Start, error.0);
+                    } else {
+                        self.by_hand.extend(self.session.by_hand(worker));
                     }
                 }
                 State::Ready(directive) => self.session.resume(worker, directive),
@@ -138,13 +140,13 @@ impl CaseRun<'_> {
         }
     }
 
-    fn set(&mut self, worker: &str, state: State) {
+    pub(super) fn set(&mut self, worker: &str, state: State) {
         if let Some(task) = self.tasks.get_mut(worker) {
             task.state = state;
         }
     }
 
-    fn handle(&mut self, worker: &str, event: Event, barrier: Option<&str>) {
+    pub(super) fn handle(&mut self, worker: &str, event: Event, barrier: Option<&str>) {
         let task = self.tasks.get(worker);
         if !task.is_some_and(|task| task.state == State::Running) {
             // A worker may not leave between two calls either, unless it was sent a signal.
@@ -188,7 +190,7 @@ impl CaseRun<'_> {
         self.done(worker, Outcome::Nothing("its answer was lost".to_owned()));
     }
 
-    fn reached(&mut self, worker: &str, point: &Point, barrier: Option<&str>) {
+    pub(super) fn reached(&mut self, worker: &str, point: &Point, barrier: Option<&str>) {
         let lane = format!("worker {worker}");
         match point {
             Point::Checkpoint(name) => self.note(&lane, format!("reaches {name}")),
@@ -246,7 +248,22 @@ impl CaseRun<'_> {
         if let Some(path) = &killed.store {
             self.store.moved_to(path.clone());
         }
+        self.gone_with(worker);
         killed
+    }
+
+    /// Whoever shares a process with a killed worker is killed with it.
+    fn gone_with(&mut self, worker: &str) {
+        let living = self.session.alive();
+        let begun = |state: &State| !matches!(state, State::Fresh(_) | State::Done(_));
+        let gone = |(name, task): &(&String, &Task)| *name != worker && begun(&task.state) && !living.contains(name);
+        let gone: Vec<String> = self.tasks.iter().filter(gone).map(|(name, _)| name.clone()).collect();
+        for other in gone {
+            self.done(&other, Outcome::Nothing(format!("killed with {worker}")));
+            if let Some(task) = self.tasks.get_mut(&other) {
+                task.gone = true;
+            }
+        }
     }
 
     /// An effect is counted when it is asked for: its request was read whole.

@@ -3,12 +3,14 @@
 mod case;
 mod core;
 mod drive;
+mod outside;
 pub(crate) mod report;
 mod seeding;
 mod stored;
 mod tasks;
 
 pub(crate) use case::{How, Ran, run_once};
+pub(crate) use outside::beyond;
 pub use report::fault_words;
 pub use stored::{Stored, StoredError};
 
@@ -67,6 +69,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a worker may be silent before one that is held is let go, in case it waits for that one.
 const FREED_AFTER: Duration = Duration::from_millis(500);
+
+/// How long a call may be silent while nobody may write, before it is taken to stand at its write.
+const AT_WRITE_AFTER: Duration = Duration::from_millis(200);
 
 /// The most events of one case. Each event resets a deadline, so without it a subject that asks for ever never ends.
 pub(crate) const MOST_EVENTS: u64 = 200_000;
@@ -190,6 +195,7 @@ impl How {
             sabotage: None,
             patience: PATIENCE.mul_f64(options.deadline_scale),
             freed_after: FREED_AFTER.mul_f64(options.deadline_scale),
+            at_write_after: AT_WRITE_AFTER.mul_f64(options.deadline_scale),
         }
     }
 }

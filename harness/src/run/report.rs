@@ -30,6 +30,7 @@ fn blank(target: &Target, case: &Case, options: &Options) -> CaseReport {
         timeline: Vec::new(),
         said: Vec::new(),
         notes: Vec::new(),
+        by_hand: Vec::new(),
         replay: replay_line(target, &case.name, options),
         elapsed_us: 0,
     }
@@ -77,6 +78,8 @@ pub(crate) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, o
     report.points = points;
     report.verdict = match (&ran.trouble, ran.failed()) {
         (_, true) => Verdict::Fail,
+        // From outside, that calls cannot meet at a checkpoint is only seen when they are to.
+        (Some(because), false) if because.kind == BecauseKind::Checkpoint => Verdict::NotCovered,
         (Some(_), false) => Verdict::Inconclusive,
         // A run that checked nothing has earned nothing.
         (None, false) if ran.checks.iter().all(|check| check.held.is_none()) => Verdict::Fail,
@@ -88,6 +91,7 @@ pub(crate) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, o
         return report;
     }
     report.said = ran.said;
+    report.by_hand = ran.by_hand;
     report.because = ran.trouble;
     if let Some(miss) = ran.checks.iter().find(|check| check.held == Some(false)) {
         report.expected = Some(miss.expected.clone());

@@ -38,6 +38,8 @@ pub(super) struct Task {
     pub(super) stopped: bool,
     /// Whether it was sent a signal, so that its end is no surprise.
     pub(super) signalled: bool,
+    /// Whether it was killed with another worker, so that it has no reply to judge.
+    pub(super) gone: bool,
     /// Points passed so far, of those a fault at `*` counts.
     points: u32,
     /// Answers used so far, by effect.
@@ -56,6 +58,7 @@ impl Task {
             struck: false,
             stopped: false,
             signalled: false,
+            gone: false,
             points: 0,
             used: BTreeMap::new(),
             judged: false,

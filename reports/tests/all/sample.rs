@@ -50,6 +50,7 @@ pub(crate) fn case(name: &str) -> CaseReport {
         timeline: Vec::new(),
         said: Vec::new(),
         notes: Vec::new(),
+        by_hand: Vec::new(),
         replay: format!("nack replay {name} --seed 7"),
         elapsed_us: 412,
     }
@@ -150,6 +151,7 @@ pub(crate) fn failed() -> CaseReport {
         ],
         said: vec!["delivering m-1".to_owned(), "  200 ok".to_owned()],
         notes: vec!["the clock stands still".to_owned()],
+        by_hand: vec!["curl -sS -i -X POST http://127.0.0.1:20001/deliver".to_owned(), "x".repeat(2001)],
         ..case("outbox/deliver/other+transient-at-max")
     }
 }
@@ -164,6 +166,7 @@ pub(crate) fn hostile() -> CaseReport {
         timeline: vec![moment("worker w-1", HOSTILE, false)],
         said: vec![HOSTILE.to_owned()],
         notes: vec![HOSTILE.to_owned()],
+        by_hand: vec![HOSTILE.to_owned()],
         ..case("outbox/decide/other")
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use nack::adapter::{Adapter, InProcessAdapter};
 use nack::binding::{Binding, Bindings, Making, Reach, find};
-use nack::process::Command;
+use nack::process::{Command, START_WITHIN};
+use nack::server::HttpAdapter;
 use nack::session::StartError;
 use nack::stdio::StdioAdapter;
 use nack::store::{Setup, StoreError, Tables};
@@ -124,13 +125,21 @@ fn bound(
         }
         let contract = contract_of(contracts, bindings, binding)?;
         let adapter = reach(bindings, binding, &contract, common)?;
-        agrees(bindings, binding, adapter.as_ref())?;
         let target = Target::load(&binding.name, contract, adapter, scratch);
         let mut target = target.map_err(|error| match error {
             LoadError::Hello { message, .. } => {
                 let at = format!("subject.{}", binding.name);
                 let finding = Finding::error("binding/hello", at, binding.span.clone(), message);
-                found(&bindings.source, finding.help("mend what the program answers to hello"))
+                let help = match binding.reach {
+                    Reach::Stdio { .. } => "mend what the program answers to hello",
+                    Reach::Command { .. } | Reach::Http(_) => "mend `capabilities`",
+                };
+                found(&bindings.source, finding.help(help))
+            }
+            LoadError::Start { error, .. } => {
+                let help = "`command` is started in the folder of this file, stays in the foreground, and `ready` says how \
+                            it is known to be ready";
+                unstarted(bindings, binding, &error, help)
             }
             LoadError::Store { error: StoreError::Binding { key, message, help }, .. } => {
                 let at = format!("subject.{}.{key}", binding.name);
@@ -157,25 +166,31 @@ fn reach(
         Making::Command(argv) => Setup::Command(argv.clone(), binding.folder.clone()),
     };
     let tables = Tables { place: binding.place.clone(), setup, mapping: binding.mapping.clone() };
-    let line = bindings.source.line(binding.span.start);
-    let start = |error: StartError, help: &str| {
-        let file = &bindings.source.file;
-        Trouble::Start(format!("{file}:{line}: subject {}: {error}\n  = help: {help}", binding.name))
-    };
+    binding.fits(contract).map_err(|finding| found(&bindings.source, *finding))?;
+    // Never less than usual: an interpreter takes its time to start, however little a case is given.
+    let start_within = START_WITHIN.mul_f64(common.deadline_scale.max(1.0));
     match &binding.reach {
         Reach::Stdio { command } => {
             let mut command = Command::new(command.clone(), binding.folder.clone());
-            // Never less than usual: an interpreter takes its time to start, however little a case is given.
-            command.start_within = command.start_within.mul_f64(common.deadline_scale.max(1.0));
+            command.start_within = start_within;
             let help = "`command` is started in the folder of this file, and answers hello at once";
-            let adapter = StdioAdapter::new(command, tables, contract).map_err(|error| start(error, help))?;
+            let adapter = StdioAdapter::new(command, tables, contract);
+            let adapter = adapter.map_err(|error| unstarted(bindings, binding, &error, help))?;
+            agrees(bindings, binding, &adapter)?;
             Ok(Arc::new(adapter))
         }
-        Reach::Command { .. } | Reach::Http { .. } => {
+        Reach::Http(server) => Ok(Arc::new(HttpAdapter::new(binding, server, tables, start_within))),
+        Reach::Command { .. } => {
             let error = StartError("its adapter is not in this version of nack".to_owned());
-            Err(start(error, "reach it by `stdio`"))
+            Err(unstarted(bindings, binding, &error, "reach it by `stdio` or `http`"))
         }
     }
+}
+
+/// A subject that would not start.
+fn unstarted(bindings: &Bindings, binding: &Binding, error: &StartError, help: &str) -> Trouble {
+    let (file, line) = (&bindings.source.file, bindings.source.line(binding.span.start));
+    Trouble::Start(format!("{file}:{line}: subject {}: {error}\n  = help: {help}", binding.name))
 }
 
 fn contract_of(contracts: &[Arc<Contract>], bindings: &Bindings, binding: &Binding) -> Result<Arc<Contract>, Trouble> {

@@ -9,4 +9,5 @@ mod python;
 mod readme;
 mod reports;
 mod sabotage;
+mod servers;
 mod subjects;

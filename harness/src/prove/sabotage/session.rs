@@ -9,7 +9,7 @@ use nack_contracts::model::{Base, Contract, Domain};
 use nack_contracts::{Map, Value};
 
 use super::kinds::Sabotage;
-use crate::session::{Directive, Event, Killed, Said, Session, StartError, Watch};
+use crate::session::{Directive, Event, Killed, Said, Seen, Session, StartError, Watch};
 
 /// A session that is tampered with.
 pub(crate) struct Tampered {
@@ -132,6 +132,18 @@ impl Session for Tampered {
         self.calls.insert(worker.to_owned(), call.to_owned());
         self.doubled.remove(worker);
         self.inner.call(worker, call, args, watch)
+    }
+
+    fn start(&mut self, worker: &str) -> Result<(), StartError> {
+        self.inner.start(worker)
+    }
+
+    fn seen(&self, worker: &str) -> Seen {
+        self.inner.seen(worker)
+    }
+
+    fn by_hand(&self, worker: &str) -> Option<String> {
+        self.inner.by_hand(worker)
     }
 
     fn next(&mut self, patience: Duration) -> Option<(String, Event)> {
