@@ -47,7 +47,7 @@ impl Bench {
                 Event::Point(_) => Directive::Raise,
                 Event::Effect { columns, .. } => {
                     self.sends.push(columns);
-                    Directive::Answer(Action::Return("taken".into()))
+                    Directive::Answer(Action::Return("taken".into()).into())
                 }
                 Event::Blocked => Directive::GiveUp,
                 Event::Reply(value) => return value.to_json(),
