@@ -53,6 +53,7 @@ impl Bench {
                 Event::Reply(value) => return value.to_json(),
                 Event::Error { name, .. } => return name,
                 Event::Died(how) => panic!("the worker died: {how}"),
+                Event::Reaches(_) | Event::Ended => unreachable!("it is in this process"),
             };
             self.session.resume(&worker, directive);
         }
