@@ -110,6 +110,33 @@ pub enum Answers {
     },
 }
 
+impl From<Action> for Answer {
+    /// An answer that no contract scripts.
+    fn from(does: Action) -> Answer {
+        Answer { class: String::new(), sample: String::new(), does }
+    }
+}
+
+impl Answers {
+    /// Every answer of the script.
+    pub fn all(&self) -> impl Iterator<Item = &Answer> {
+        let (in_order, by_id) = match self {
+            Answers::InOrder(answers) => (Some(answers), None),
+            Answers::ById { ids, otherwise } => (None, Some(ids.values().chain(otherwise))),
+        };
+        in_order.into_iter().flatten().chain(by_id.into_iter().flatten())
+    }
+
+    /// Every answer of the script, to be changed.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Answer> {
+        let (in_order, by_id) = match self {
+            Answers::InOrder(answers) => (Some(answers), None),
+            Answers::ById { ids, otherwise } => (None, Some(ids.values_mut().chain(otherwise))),
+        };
+        in_order.into_iter().flatten().chain(by_id.into_iter().flatten())
+    }
+}
+
 /// One scripted answer: its class and sample in the effect's domains, and what it does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {

@@ -3,6 +3,8 @@
 pub mod adapter;
 pub mod binding;
 pub mod clock;
+#[cfg(unix)]
+pub mod command;
 pub mod conformance;
 
 #[cfg(unix)]
@@ -10,6 +12,8 @@ pub mod http;
 pub mod inprocess;
 mod judge;
 pub mod known;
+#[cfg(unix)]
+pub mod outside;
 #[cfg(unix)]
 pub mod process;
 pub mod prove;

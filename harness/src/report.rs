@@ -77,7 +77,7 @@ fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if ran("stdio") {
+    if ["stdio", "command", "http"].into_iter().any(ran) {
         out.push(
             "SQLite does not tell transactions apart from outside: changes of one transaction are judged one by one"
                 .to_owned(),
@@ -85,6 +85,11 @@ fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
     }
     if targets.iter().any(|target| target.adapter.kind() != "http" && loses_answers(target, cases)) {
         out.push("a lost request or answer is one that nack threw away: no connection was cut".to_owned());
+    }
+    for target in targets {
+        let of_target = |case: &&CaseReport| case.subject == target.subject && case.verdict == Verdict::Fail;
+        let unseen = target.adapter.unseen(cases.iter().any(|case| of_target(&case)));
+        out.extend(unseen.into_iter().map(|line| format!("{}: {line}", target.subject)));
     }
     out.push("loss of power is not tried: a missing fsync would not be seen".to_owned());
     let mut seen = Vec::new();

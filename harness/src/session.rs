@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nack_cases::{Action, Signal, StorageFault};
+use indexmap::IndexMap;
+use nack_cases::{Answer, NetFault, Signal, StorageFault};
 use nack_contracts::{Map, Value};
 
 /// A place where a worker can be stopped.
@@ -20,11 +21,13 @@ pub enum Point {
     AfterEffect(String),
 }
 
-/// What a worker did next. Every event but `Reply`, `Died` and `Exited` leaves it waiting for a [`Directive`].
+/// What a worker did next. Every event but `Reply`, `Ended`, `Error` and `Died` leaves it waiting for a [`Directive`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// It reached a point that the call's [`Watch`] asked for.
     Point(Point),
+    /// It reaches for this effect over a wire, and nothing of what it sends was read. It may be turned away here.
+    Reaches(String),
     /// It calls the outside and waits for the answer.
     Effect {
         /// The effect's name in the contract.
@@ -36,6 +39,8 @@ pub enum Event {
     Blocked,
     /// Its call ended with a value.
     Reply(Value),
+    /// Its call ended well, and nothing tells with which value.
+    Ended,
     /// Its call ended with an error that reached the caller.
     Error {
         /// The error's name in the contract's words.
@@ -58,8 +63,8 @@ pub enum Directive {
     Raise,
     /// At a point: from here to the end of the call every write of the store fails so.
     Storage(StorageFault),
-    /// At an effect: this is what the outside does.
-    Answer(Action),
+    /// At an effect, or where one is reached for: this is what the outside does.
+    Answer(Answer),
     /// At `Blocked`: nobody will let go, so fail with the store's own error.
     GiveUp,
 }
@@ -74,6 +79,8 @@ pub struct Watch {
     /// A session that cuts connections does so here, and then ends the call with an indefinite error. Any other lets
     /// the call end as it does, and the runner throws that end away, be it a reply or an error.
     pub lost: Option<Lost>,
+    /// The effects behind which nobody is during this call, and in which way. Only a session with a wire hears of any.
+    pub absent: IndexMap<String, NetFault>,
 }
 
 /// Where the caller of a call loses the answer.
@@ -174,6 +181,11 @@ pub trait Session {
     /// Whether calls go over a connection that it can cut. Where they do not, the runner throws requests and answers
     /// away itself.
     fn cuts_connections(&self) -> bool {
+        false
+    }
+
+    /// Whether a worker waits for an answer that never comes, though it may come a byte at a time.
+    fn waits_in_vain(&self, _worker: &str) -> bool {
         false
     }
 

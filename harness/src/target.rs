@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use nack_cases::{At, Call, Case, Step, expand};
+use nack_cases::{At, Call, Case, Step, Surroundings, expand};
 use nack_contracts::freeze::digest;
 use nack_contracts::model::CheckName;
 use nack_contracts::{Contract, Finding, suggest};
@@ -97,19 +97,25 @@ impl Target {
         capabilities.extend(contract.capabilities.keys().filter(|name| from_store(name)).cloned());
         let known = contract.capabilities.keys();
         let capabilities: Vec<String> = known.filter(|name| capabilities.contains(name)).cloned().collect();
-        let cases = expand(&contract, &capabilities)
+        let surroundings = Surroundings { capabilities, answers: adapter.answers() };
+        let cases = expand(&contract, &surroundings)
             .map_err(|findings| LoadError::Contract(contract.name.clone(), findings))?;
         let digest = digest(&contract);
         Ok(Target {
             subject: subject.to_owned(),
             cases,
-            capabilities,
+            capabilities: surroundings.capabilities,
             digest,
             overrides: IndexMap::new(),
             adapter,
             stores,
             contract,
         })
+    }
+
+    /// What decides which cases it has.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        Surroundings { capabilities: self.capabilities.clone(), answers: self.adapter.answers() }
     }
 
     /// How a report names this subject.
@@ -145,12 +151,34 @@ impl Target {
             }
         }
         if self.adapter.outside() {
-            let detail = crate::run::beyond(&self.contract, case)?;
-            return Some(Because { kind: BecauseKind::Checkpoint, detail });
+            return self.beyond(case);
         }
         let declared = &self.adapter.hello().checkpoints;
         let missing = checkpoints(case).into_iter().find(|point| !declared.contains(point))?;
         Some(Because { kind: BecauseKind::Checkpoint, detail: format!("the subject passes no checkpoint {missing}") })
+    }
+
+    /// Why a case asks more of a subject than can be done to it from outside, if it does.
+    fn beyond(&self, case: &Case) -> Option<Because> {
+        let because = |kind, detail| Some(Because { kind, detail });
+        let waits = calls(case).any(|call| call.after.is_some());
+        if waits && !self.moves_clock() && self.capabilities.iter().any(|name| name == "backoff") {
+            let detail = "a row waits before it is tried again, and the subject's clock cannot be moved".to_owned();
+            return because(BecauseKind::Clock, detail);
+        }
+        for call in calls(case) {
+            let unknowable = call.answers.values().find_map(crate::run::unknowable).map(str::to_owned);
+            if let Some(detail) = unknowable.or_else(|| self.adapter.not_given(&self.contract, call)) {
+                return because(BecauseKind::Unsupported, detail);
+            }
+        }
+        let detail = crate::run::beyond(&self.contract, self.adapter.as_ref(), case)?;
+        because(BecauseKind::Checkpoint, detail)
+    }
+
+    /// Whether steps can move the subject's clock.
+    pub(crate) fn moves_clock(&self) -> bool {
+        self.adapter.provides().contains(&"clock")
     }
 
     /// Why this subject cannot be given a check, if it cannot.
@@ -185,6 +213,15 @@ fn started_once(
     let started = session.start("main").map_err(Unstarted::Subject);
     session.finish();
     started
+}
+
+/// The calls of a case, in order.
+fn calls(case: &Case) -> impl Iterator<Item = &Call> {
+    case.steps.iter().flat_map(|step| match step {
+        Step::Call(call) => std::slice::from_ref(call.as_ref()),
+        Step::Parallel { calls, .. } => calls.as_slice(),
+        _ => &[],
+    })
 }
 
 /// The checkpoints that a case needs its subject to pass.

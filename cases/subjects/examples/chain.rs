@@ -90,7 +90,7 @@ impl Service {
                 }
                 Event::Effect { columns, .. } => {
                     self.deliveries.push(columns);
-                    self.session.resume(&worker, Directive::Answer(Action::Return("taken".into())));
+                    self.session.resume(&worker, Directive::Answer(Action::Return("taken".into()).into()));
                 }
                 Event::Reply(value) => return Ok(Some(value)),
                 other => return Err(format!("{call}: {other:?}").into()),

@@ -47,12 +47,13 @@ impl Bench {
                 Event::Point(_) => Directive::Raise,
                 Event::Effect { columns, .. } => {
                     self.sends.push(columns);
-                    Directive::Answer(Action::Return("taken".into()))
+                    Directive::Answer(Action::Return("taken".into()).into())
                 }
                 Event::Blocked => Directive::GiveUp,
                 Event::Reply(value) => return value.to_json(),
                 Event::Error { name, .. } => return name,
                 Event::Died(how) => panic!("the worker died: {how}"),
+                Event::Reaches(_) | Event::Ended => unreachable!("it is in this process"),
             };
             self.session.resume(&worker, directive);
         }

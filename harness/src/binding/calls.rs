@@ -31,7 +31,10 @@ impl Binding {
             };
             templates.iter().try_for_each(|template| self.arguments(name, call, template))?;
         }
-        match contract.calls.keys().find(|name| bound.iter().all(|(bound, _)| bound != name)) {
+        // A call that needs what the subject does not claim is never made.
+        let claims = |need: &String| self.capabilities.iter().flatten().any(|claimed| claimed == need);
+        let made = contract.calls.iter().filter(|(_, call)| call.needs.iter().all(claims)).map(|(name, _)| name);
+        match { made }.find(|name| bound.iter().all(|(bound, _)| bound != name)) {
             Some(name) => {
                 let message = format!("the call `{name}` of {} is not bound", contract.name);
                 Err(self.misfit(name, message, &format!("add call.{name}, or it can never be asked")))
@@ -54,7 +57,7 @@ impl Binding {
         Ok(())
     }
 
-    fn misfit(&self, call: &str, message: String, help: &str) -> Box<Finding> {
+    pub(crate) fn misfit(&self, call: &str, message: String, help: &str) -> Box<Finding> {
         let key = format!("call.{call}");
         let span = self.keys.get(&key).unwrap_or(&self.span).clone();
         let at = format!("subject.{}.{key}", self.name);

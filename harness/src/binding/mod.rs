@@ -143,6 +143,18 @@ pub enum Making {
     Command(Vec<String>),
 }
 
+#[cfg(unix)]
+impl Binding {
+    /// A command of this subject, run as its binding says.
+    #[must_use]
+    pub fn command(&self, argv: Vec<String>) -> crate::process::Command {
+        let mut command = crate::process::Command::new(argv, self.folder.clone());
+        let (allow, set) = (self.env_allow.clone(), self.env.clone());
+        command.environment = crate::process::Environment { allow, set };
+        command
+    }
+}
+
 /// Looks upward from `folder`.
 #[must_use]
 pub fn find(folder: &Path) -> Option<PathBuf> {

@@ -17,6 +17,8 @@ use crate::store::Snapshot;
 pub(crate) enum Outcome {
     /// A reply came.
     Reply(Value),
+    /// It ended well, and nothing tells what it replied.
+    Unobserved,
     /// An error reached the caller.
     Error { name: String, definite: bool, text: Vec<u8> },
     /// Nothing came: the worker was killed, or died of a signal it was sent.
@@ -31,7 +33,7 @@ impl Outcome {
             Outcome::Reply(Value::Map(reply)) if matches!(reply.get("http"), Some(Value::Int(500..=599))) => "unknown",
             Outcome::Reply(_) => "acknowledged",
             Outcome::Error { definite: true, .. } => "refused",
-            Outcome::Error { .. } | Outcome::Nothing(_) => "unknown",
+            Outcome::Unobserved | Outcome::Error { .. } | Outcome::Nothing(_) => "unknown",
         }
     }
 }
@@ -40,6 +42,7 @@ impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Outcome::Reply(value) => write!(f, "{value}"),
+            Outcome::Unobserved => f.write_str("well, with a reply that is not observed"),
             Outcome::Error { name, text, .. } if text.is_empty() => write!(f, "error {name}"),
             Outcome::Error { name, text, .. } => {
                 let text = String::from_utf8_lossy(text);
@@ -61,6 +64,8 @@ pub(crate) struct Observed {
     pub(crate) effects: IndexMap<String, Vec<Map>>,
     /// Every ended call, in order, with `n`, `worker`, `call`, `outcome`, `word` and `value`.
     pub(crate) replies: Vec<Map>,
+    /// Whether a reply is among them that nothing tells the value of. What they say is then not judged.
+    pub(crate) unobserved: bool,
 }
 
 impl Observed {

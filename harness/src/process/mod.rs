@@ -1,23 +1,22 @@
 //! One process with its three pipes. Nothing here waits for the process without a deadline: pipes are read and
 //! written without blocking, so a subject that floods, stalls or leaks a pipe costs bounded memory and time.
 
+mod command;
 mod lines;
 mod reap;
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
-use std::sync::OnceLock;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
+pub use command::{Command, Environment};
 pub(crate) use lines::{LONGEST, Lines, Tail, shown};
-use reap::MARK;
 pub(crate) use reap::works;
 pub use reap::{end_marked, leftovers, run_mark};
 
@@ -33,85 +32,6 @@ const DRAINED_WITHIN: Duration = Duration::from_millis(100);
 const RUN_WITHIN: Duration = Duration::from_secs(60);
 /// How much is read from one pipe before the others have their turn.
 const TURN: usize = 256 << 10;
-
-/// How a subject is started.
-#[derive(Debug)]
-pub struct Command {
-    /// The program and its arguments.
-    pub argv: Vec<String>,
-    /// The folder it runs in.
-    pub folder: PathBuf,
-    /// How long it may take to answer `hello`.
-    pub start_within: Duration,
-    /// What its first `hello` said really runs.
-    executable: OnceLock<PathBuf>,
-}
-
-impl Command {
-    /// A command that may take [`START_WITHIN`] to answer `hello`.
-    #[must_use]
-    pub fn new(argv: Vec<String>, folder: PathBuf) -> Command {
-        Command { argv, folder, start_within: START_WITHIN, executable: OnceLock::new() }
-    }
-
-    /// A command that is found by its name alone may be found through a version manager that takes longer to start
-    /// than the subject itself, so what it really ran is remembered. Only if it has the same name: `uv run` is no
-    /// slow way to say `python3`, and its arguments are its own.
-    pub(crate) fn remember(&self, executable: Option<&str>) {
-        let Some(path) = executable.map(PathBuf::from).filter(|path| path.is_absolute() && path.is_file()) else {
-            return;
-        };
-        let named = self.argv.first().zip(path.file_name().and_then(|name| name.to_str()));
-        if named.is_some_and(|(called, name)| !called.contains('/') && name.starts_with(called.as_str())) {
-            self.executable.get_or_init(|| path);
-        }
-    }
-
-    /// The same command with other words: those of a template, filled in.
-    pub(crate) fn with(&self, argv: Vec<String>) -> Command {
-        let (folder, executable) = (self.folder.clone(), self.executable.clone());
-        Command { argv, folder, start_within: self.start_within, executable }
-    }
-
-    fn program(&self) -> PathBuf {
-        if let Some(executable) = self.executable.get() {
-            return executable.clone();
-        }
-        let program = PathBuf::from(self.argv.first().map_or("", String::as_str));
-        if program.components().count() > 1 { self.folder.join(program) } else { program }
-    }
-
-    fn start(&self, mark: &str) -> Result<Child, StartError> {
-        let mut command = std::process::Command::new(self.program());
-        command.args(self.argv.iter().skip(1)).current_dir(&self.folder).env(MARK, mark);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        command.spawn().map_err(|error| {
-            let line = self.argv.join(" ");
-            StartError(format!("`{line}` could not be started in {}: {error}", self.folder.display()))
-        })
-    }
-
-    /// Runs it to its end, for what it does and not for what it says.
-    pub(crate) fn run(&self) -> Result<(), String> {
-        let mut process = Process::start(self).map_err(|error| error.0)?;
-        process.close_input();
-        let deadline = Instant::now() + RUN_WITHIN;
-        while !process.has_ended() && Instant::now() < deadline {
-            wait_for(&[&process], deadline.min(Instant::now() + Duration::from_millis(5)));
-            process.turn();
-            while process.lines.next().is_some() {}
-        }
-        let ended = process.end();
-        match ended.status {
-            Some(status) if status.success() => Ok(()),
-            _ if ended.lived => Err(format!("`{}` did not end within {RUN_WITHIN:?}", self.argv.join(" "))),
-            status => {
-                let said = process.tail.lines().join("\n  ");
-                Err(format!("`{}` ended with {}: {said}", self.argv.join(" "), in_words(status)))
-            }
-        }
-    }
-}
 
 /// A running subject.
 #[derive(Debug)]
@@ -332,10 +252,15 @@ pub(crate) fn wait_for(processes: &[&Process], deadline: Instant) {
     for process in processes {
         process.watched(&mut pipes);
     }
+    wait_on(&mut pipes, deadline);
+}
+
+/// Sleeps until something happens on one of these, or until the deadline.
+pub(crate) fn wait_on(pipes: &mut [PollFd<'_>], deadline: Instant) {
     let left = deadline.saturating_duration_since(Instant::now());
     let left = Timespec { tv_sec: left.as_secs().min(3600) as i64, tv_nsec: i64::from(left.subsec_nanos()) };
     // An interrupted wait is a short one, and whoever waits looks at the time anyway.
-    let _ = poll(&mut pipes, Some(&left));
+    let _ = poll(pipes, Some(&left));
 }
 
 /// How a process ended, in words.

@@ -80,7 +80,7 @@ impl<'v> Change<'v> {
     }
 
     fn find_cases(&mut self, target: &mut Target, before: &HashMap<String, Case>, said: &HashSet<String>) {
-        let Ok(cases) = expand(&self.variation.contract, &target.capabilities) else {
+        let Ok(cases) = expand(&self.variation.contract, &target.surroundings()) else {
             return self.defended("check: the scenarios no longer fit".to_owned());
         };
         let (mut missing, mut alike) = (None, false);

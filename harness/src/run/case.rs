@@ -57,6 +57,8 @@ pub(super) struct CaseRun<'a> {
     pub(super) clock: Arc<Clock>,
     pub(super) random: fastrand::Rng,
     pub(super) patience: Duration,
+    /// How long a worker may be silent on an answer that never comes.
+    pub(super) wait: Duration,
     pub(super) freed_after: Duration,
     pub(super) at_write_after: Duration,
     pub(super) tasks: BTreeMap<String, Task>,
@@ -84,6 +86,8 @@ pub(crate) struct How {
     /// What is done behind the subject's back, to prove that it would be seen.
     pub(crate) sabotage: Option<Sabotage>,
     pub(crate) patience: Duration,
+    /// Deadlines that a binding sets are multiplied by this.
+    pub(crate) scale: f64,
     /// After so much silence a held worker is let go, where blocking cannot be seen.
     pub(crate) freed_after: Duration,
     /// After so much silence a call that is not to write stands at its write.
@@ -135,6 +139,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         durable,
         effects: target.contract.effects.keys().map(|name| (name.clone(), Vec::new())).collect(),
         replies: Vec::new(),
+        unobserved: false,
     };
     let run = CaseRun {
         target,
@@ -145,6 +150,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         clock,
         random: fastrand::Rng::with_seed(how.seed),
         patience: how.patience,
+        wait: target.adapter.wait().map_or(how.patience, |wait| wait.mul_f64(how.scale)),
         freed_after: how.freed_after,
         at_write_after: how.at_write_after,
         tasks: BTreeMap::new(),
@@ -238,13 +244,19 @@ impl CaseRun<'_> {
     }
 
     fn begin(&mut self, call: &Call, barrier: Option<&str>, turns: bool) {
-        if let Some(seconds) = call.after {
+        if let Some(seconds) = call.after.filter(|_| self.target.moves_clock()) {
             self.clock.advance(seconds, None);
         }
         self.note("caller", format!("{} on {}", words_of_call(call), call.worker));
         self.retire(&call.worker);
         self.tamper(true);
-        self.tasks.insert(call.worker.clone(), Task::new(call.clone(), barrier, turns));
+        let task = Task::new(call.clone(), barrier, turns);
+        if let State::Fresh(watch) = &task.state {
+            for (effect, fault) in watch.absent.clone() {
+                self.note(&effect, format!("nobody is there for {}: {fault:?}", call.worker).to_lowercase());
+            }
+        }
+        self.tasks.insert(call.worker.clone(), task);
     }
 
     fn call(&mut self, call: &Call) {
@@ -270,8 +282,9 @@ impl CaseRun<'_> {
                 self.begin(call, barrier, turns);
                 workers.push(call.worker.clone());
             }
-            if let Some(barrier) = barrier {
-                self.meet_at_write(&workers, barrier);
+            match barrier {
+                Some(barrier) => self.meet_at_write(&workers, barrier),
+                None => self.look_together(&workers),
             }
             self.drive(&workers, barrier);
             self.tamper(false);
@@ -336,7 +349,7 @@ impl CaseRun<'_> {
         task.judged = true;
         let fault = task.call.fault.as_ref().filter(|_| task.struck).map(|fault| fault.by);
         let signalled = task.signalled;
-        if matches!(fault, Some(FaultKind::Kill | FaultKind::Lost)) {
+        if matches!(fault, Some(FaultKind::Kill | FaultKind::Lost)) || outcome == Outcome::Unobserved {
             return;
         }
         let call = task.call.name.clone();

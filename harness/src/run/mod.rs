@@ -3,9 +3,11 @@
 mod case;
 mod core;
 mod drive;
+mod effects;
 mod outside;
 pub(crate) mod report;
 mod seeding;
+mod silence;
 mod stored;
 mod tasks;
 
@@ -13,6 +15,7 @@ pub(crate) use case::{How, Ran, run_once};
 pub(crate) use outside::beyond;
 pub use report::fault_words;
 pub use stored::{Stored, StoredError};
+pub(crate) use tasks::unknowable;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -195,6 +198,7 @@ impl How {
             sabotage: None,
             patience: PATIENCE.mul_f64(options.deadline_scale),
             freed_after: FREED_AFTER.mul_f64(options.deadline_scale),
+            scale: options.deadline_scale,
             at_write_after: AT_WRITE_AFTER.mul_f64(options.deadline_scale),
         }
     }

@@ -12,6 +12,7 @@ use nack_reports::BecauseKind;
 
 use super::case::CaseRun;
 use super::tasks::State;
+use crate::adapter::Adapter;
 use crate::session::{Point, Seen};
 
 /// So often a call must be seen to sleep before it is taken to stand still. A waiter wakes now and then, and where
@@ -71,6 +72,17 @@ impl CaseRun<'_> {
             }
         }
         self.allow_writes(stopped.lock);
+    }
+
+    /// Calls that start together each look before the first of them writes: what is not held together shows then, and
+    /// not by luck.
+    pub(super) fn look_together(&mut self, workers: &[String]) {
+        if !self.target.adapter.outside() || workers.len() < 2 {
+            return;
+        }
+        if let Some(stopped) = self.stop_writes(workers) {
+            self.allow_writes(stopped.lock);
+        }
     }
 
     /// Begins these calls while nobody may write, and lets them go on until each has ended or stands still.
@@ -146,32 +158,53 @@ fn at_write(call: &model::Call, point: &str) -> bool {
     place(point).is_some_and(|place| before.is_some_and(|before| place <= before))
 }
 
-/// Whether a call whose answer begins to come has just passed this checkpoint.
-fn at_answer(call: &model::Call, point: &str) -> bool {
-    call.between.as_ref().is_some_and(|(_, after)| after == point)
+/// What can be reached from outside of a subject.
+struct Reached<'a> {
+    contract: &'a Contract,
+    /// The effects that the harness receives itself.
+    received: Vec<String>,
+    hears_answers: bool,
+}
+
+impl Reached<'_> {
+    /// Whether this checkpoint lies just before or just after an effect of a call that the harness receives itself.
+    fn at_wire(&self, call: &model::Call, point: &str) -> bool {
+        let between = |effect: &String| self.contract.effects[effect].between.as_ref();
+        let mut effects = call.effects.iter().filter(|effect| self.received.contains(effect)).filter_map(between);
+        effects.any(|(before, after)| before == point || after == point)
+    }
+
+    /// Whether a call whose answer begins to come has just passed this checkpoint.
+    fn at_answer(&self, call: &model::Call, point: &str) -> bool {
+        self.hears_answers && call.between.as_ref().is_some_and(|(_, after)| after == point)
+    }
 }
 
 /// Why a case cannot be given to a subject that passes no checkpoints, if one of its own cannot be met from outside.
-pub(crate) fn beyond(contract: &Contract, case: &Case) -> Option<String> {
+pub(crate) fn beyond(contract: &Contract, adapter: &dyn Adapter, case: &Case) -> Option<String> {
+    let received = adapter.answers().into_keys().collect();
+    let reached = Reached { contract, received, hears_answers: adapter.hears_answers() };
     case.steps.iter().find_map(|step| match step {
-        Step::Call(call) => fault_beyond(contract, call, false),
+        Step::Call(call) => fault_beyond(&reached, call, false),
         Step::Parallel { calls, barrier } => {
             let beyond = |call: &Call| {
-                let (point, call) = (barrier.as_deref()?, &contract.calls[&call.name]);
-                (!at_write(call, point) && !at_answer(call, point)).then(|| unmet(point))
+                let (point, spec) = (barrier.as_deref()?, &contract.calls[&call.name]);
+                let meets = at_write(spec, point) || reached.at_answer(spec, point) || reached.at_wire(spec, point);
+                (!meets).then(|| unmet(point))
             };
-            calls.iter().find_map(|call| beyond(call).or_else(|| fault_beyond(contract, call, true)))
+            calls.iter().find_map(|call| beyond(call).or_else(|| fault_beyond(&reached, call, true)))
         }
         _ => None,
     })
 }
 
-fn fault_beyond(contract: &Contract, call: &Call, with_others: bool) -> Option<String> {
+fn fault_beyond(reached: &Reached<'_>, call: &Call, with_others: bool) -> Option<String> {
     let fault = call.fault.as_ref()?;
     let At::Checkpoint(point) = &fault.at else { return None };
-    let spec = &contract.calls[&call.name];
+    let spec = &reached.contract.calls[&call.name];
     match fault.by {
-        FaultKind::Kill | FaultKind::Hold if at_answer(spec, point) => None,
+        FaultKind::Kill | FaultKind::Hold | FaultKind::Stop if reached.at_wire(spec, point) => None,
+        FaultKind::Kill | FaultKind::Hold if reached.at_answer(spec, point) => None,
         FaultKind::Kill if at_write(spec, point) && !with_others => None,
         FaultKind::Kill | FaultKind::Hold if at_write(spec, point) => {
             Some(format!("{}, and whoever is held at its write holds every other writer", unpassed(point)))

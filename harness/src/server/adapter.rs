@@ -71,6 +71,10 @@ impl Adapter for HttpAdapter {
         true
     }
 
+    fn hears_answers(&self) -> bool {
+        true
+    }
+
     fn clock_base(&self) -> i64 {
         if self.told_the_time() {
             return EPOCH;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use nack::adapter::{Adapter, InProcessAdapter};
 use nack::binding::{Binding, Bindings, Making, Reach, find};
+use nack::command::CommandAdapter;
 use nack::process::{Command, START_WITHIN};
 use nack::server::HttpAdapter;
 use nack::session::StartError;
@@ -137,8 +138,13 @@ fn bound(
                 found(&bindings.source, finding.help(help))
             }
             LoadError::Start { error, .. } => {
-                let help = "`command` is started in the folder of this file, stays in the foreground, and `ready` says how \
-                            it is known to be ready";
+                let help = match binding.reach {
+                    Reach::Command { .. } => "the program of each call is started in the folder of this file",
+                    Reach::Stdio { .. } | Reach::Http(_) => {
+                        "`command` is started in the folder of this file, stays in the foreground, and `ready` says \
+                         how it is known to be ready"
+                    }
+                };
                 unstarted(bindings, binding, &error, help)
             }
             LoadError::Store { error: StoreError::Binding { key, message, help }, .. } => {
@@ -171,7 +177,7 @@ fn reach(
     let start_within = START_WITHIN.mul_f64(common.deadline_scale.max(1.0));
     match &binding.reach {
         Reach::Stdio { command } => {
-            let mut command = Command::new(command.clone(), binding.folder.clone());
+            let mut command = binding.command(command.clone());
             command.start_within = start_within;
             let help = "`command` is started in the folder of this file, and answers hello at once";
             let adapter = StdioAdapter::new(command, tables, contract);
@@ -180,9 +186,9 @@ fn reach(
             Ok(Arc::new(adapter))
         }
         Reach::Http(server) => Ok(Arc::new(HttpAdapter::new(binding, server, tables, start_within))),
-        Reach::Command { .. } => {
-            let error = StartError("its adapter is not in this version of nack".to_owned());
-            Err(unstarted(bindings, binding, &error, "reach it by `stdio` or `http`"))
+        Reach::Command { calls } => {
+            let adapter = CommandAdapter::new(binding, calls, tables, contract);
+            Ok(Arc::new(adapter.map_err(|finding| found(&bindings.source, *finding))?))
         }
     }
 }

@@ -11,3 +11,4 @@ mod reports;
 mod sabotage;
 mod servers;
 mod subjects;
+mod workers;

@@ -14,7 +14,7 @@ use crate::subjects::{left_behind, python};
 const NOT_COVERED: [&str; 3] =
     ["member-import/crash/before_commit+raise", "member-import/crash/after_commit+raise", "member-import/sweep"];
 
-fn programs() -> PathBuf {
+pub(crate) fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases/subjects/programs")
 }
 
@@ -30,7 +30,7 @@ fn servers() -> Nack {
 }
 
 /// Whether a subject can be started here. If not, the test says so; where CI is set, it fails.
-fn is_here(subject: &str) -> bool {
+pub(crate) fn is_here(subject: &str) -> bool {
     if subject == "python" {
         return python();
     }
@@ -49,7 +49,7 @@ fn run(nack: &Nack, subject: &str, prefix: &str) -> Ran {
 }
 
 /// The names of the cases of the last run with this verdict.
-fn with_verdict(nack: &Nack, verdict: &str) -> Vec<String> {
+pub(crate) fn with_verdict(nack: &Nack, verdict: &str) -> Vec<String> {
     let text = fs::read_to_string(nack.path().join("nack.json")).expect("the report was written");
     let report: Value = serde_json::from_str(&text).expect("it is JSON");
     let cases = report["cases"].as_array().expect("it lists cases");

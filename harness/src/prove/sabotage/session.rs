@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nack_cases::{Action, Signal};
+use nack_cases::{Action, Answer, Signal};
 use nack_contracts::model::{Base, Contract, Domain};
 use nack_contracts::{Map, Value};
 
@@ -157,7 +157,7 @@ impl Session for Tampered {
                     self.effects.insert(worker.clone(), name.clone());
                     if self.kind == Sabotage::DeliverySwallowed {
                         let answer = self.answers(name).into_iter().next().unwrap_or(Value::Null);
-                        self.inner.resume(&worker, Directive::Answer(Action::Return(answer)));
+                        self.inner.resume(&worker, Directive::Answer(Action::Return(answer).into()));
                         continue;
                     }
                     if self.kind == Sabotage::DeliveryDoubled {
@@ -175,11 +175,11 @@ impl Session for Tampered {
     }
 
     fn resume(&mut self, worker: &str, directive: Directive) {
-        let Directive::Answer(action) = &directive else { return self.inner.resume(worker, directive) };
+        let Directive::Answer(answer) = &directive else { return self.inner.resume(worker, directive) };
         match self.kind {
             Sabotage::AnswerSwapped => {
-                let swapped = self.swapped(worker, action);
-                self.inner.resume(worker, Directive::Answer(swapped));
+                let does = self.swapped(worker, &answer.does);
+                self.inner.resume(worker, Directive::Answer(Answer { does, ..answer.clone() }));
             }
             Sabotage::DeliveryDoubled => match self.doubled.remove(worker) {
                 Some((event, None)) => {
@@ -213,6 +213,10 @@ impl Session for Tampered {
 
     fn cuts_connections(&self) -> bool {
         self.inner.cuts_connections()
+    }
+
+    fn waits_in_vain(&self, worker: &str) -> bool {
+        self.inner.waits_in_vain(worker)
     }
 
     fn transactions(&self) -> Option<Vec<Vec<(String, i64)>>> {
