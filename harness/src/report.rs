@@ -77,7 +77,8 @@ fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if ["stdio", "command", "http"].into_iter().any(ran) {
+    let untold = |target: &Target| target.adapter.kind() != "in-process" && target.stores.kind() == "sqlite";
+    if targets.iter().any(untold) {
         out.push(
             "SQLite does not tell transactions apart from outside: changes of one transaction are judged one by one"
                 .to_owned(),

@@ -71,7 +71,7 @@ fn a_reply_that_nothing_tells_is_not_judged_and_the_report_says_so() {
 #[case::drip("answer/later/does=drip")]
 fn whoever_waits_for_ever_for_an_answer_that_never_comes_fails(#[case] name: &str) {
     if python_is_here() {
-        let case = Program::new(&[("PATIENCE = 0.5", "PATIENCE = None")], WORK).case(name);
+        let case = Program::new(&[("PATIENCE = 2", "PATIENCE = None")], WORK).case(name);
         is(&case, Verdict::Fail);
         says(&case, "into an answer that never comes");
     }

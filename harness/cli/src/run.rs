@@ -32,8 +32,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let targets = interrupts
-        .ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path()))?;
+    let targets =
+        interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), &scratch))?;
     let wanted = |name: &str| {
         (args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix)))
             && shard.is_none_or(|(k, n)| stable_hash(name) % n == k)
@@ -96,8 +96,7 @@ pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
         return Err(Trouble::Usage(message.to_owned()));
     }
     let (targets, proof): (Vec<Target>, Proof) = if own {
-        let targets =
-            interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, None, scratch.path()))?;
+        let targets = interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, None, &scratch))?;
         let proof = nack::prove::prove_bound(&targets, &wanted, scratch.path(), &options);
         (targets, proof)
     } else {
@@ -141,8 +140,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
     let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let mut targets = interrupts
-        .ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path()))?;
+    let mut targets =
+        interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), &scratch))?;
     options.keep.clone_from(&args.keep);
     let path = Path::new(&args.case);
     if args.common.subject.is_none() && targets.iter().any(|target| target.subject == "reference") && !path.is_file() {

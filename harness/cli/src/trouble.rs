@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nack::store::hide_passwords;
 use nack_contracts::{Finding, Source};
 use nack_reports::Exit;
 
@@ -43,7 +44,7 @@ impl Trouble {
                 Exit::Usage
             }
             other => {
-                anstream::eprintln!("nack: {other}");
+                anstream::eprintln!("nack: {}", hide_passwords(&other.to_string()));
                 match other {
                     Trouble::NothingMatched(_) => Exit::NothingMatched,
                     Trouble::Start(_) => Exit::Inconclusive,

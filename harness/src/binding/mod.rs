@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 pub use template::{Placeholder, Template, UnknownPlaceholder, argument};
 
-use crate::store::{Mapping, Place};
+use crate::store::{Mapping, Place, hide_passwords, star_passwords};
 
 type Span = std::ops::Range<usize>;
 
@@ -139,7 +139,7 @@ pub enum Ready {
 pub enum Making {
     /// By a file of SQL.
     File(String),
-    /// By a command; `{store}` in it is the path of the store.
+    /// By a command; `{store}` in it is the store's address.
     Command(Vec<String>),
 }
 
@@ -171,17 +171,16 @@ impl Bindings {
         let text = fs::read(path)
             .map_err(|error| error.to_string())
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8; save it as UTF-8".to_owned()));
-        let (source, error) = match text {
-            Ok(text) => (Source::new(file, text), None),
-            Err(error) => (Source::new(file, ""), Some(error)),
-        };
+        let (text, error) = text.map_or_else(|error| (String::new(), Some(error)), |text| (text, None));
+        // Findings show lines of it.
+        let source = Source::new(file, star_passwords(&text));
         let broken = |finding: Finding| (source.clone(), Box::new(finding));
         if let Some(error) = error {
             return Err(broken(Finding::error("binding/file", FILE, 0..0, error)));
         }
-        let read: shape::File = toml::from_str(&source.text).map_err(|error| {
+        let read: shape::File = toml::from_str(&text).map_err(|error| {
             let place = error.span().unwrap_or(0..0);
-            broken(Finding::error("binding/toml", FILE, place, error.message().to_owned()))
+            broken(Finding::error("binding/toml", FILE, place, hide_passwords(error.message())))
         })?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::judge::{Evidence, Miss, Observed, Outcome, expectation, outcome_meets};
 use crate::prove::sabotage::{self, Sabotage, Tampered};
 use crate::session::Session;
-use crate::store::Store;
+use crate::store::{Store, StoreError, hide_passwords};
 use crate::target::Target;
 
 /// What a case run once came to.
@@ -27,6 +27,8 @@ pub(crate) struct Ran {
     pub(crate) broken: Option<String>,
     /// Why the run does not count.
     pub(crate) trouble: Option<Because>,
+    /// Why the case was not even begun: a value that the store cannot hold.
+    pub(crate) unheld: Option<Because>,
     pub(crate) timeline: Vec<Moment>,
     pub(crate) notes: Vec<String>,
     /// What the subject said last.
@@ -44,6 +46,17 @@ pub(crate) struct Ran {
 impl Ran {
     pub(crate) fn failed(&self) -> bool {
         self.broken.is_some() || self.checks.iter().any(|check| check.held == Some(false))
+    }
+
+    /// Whatever it shows, no password of a store is in it.
+    fn without_passwords(mut self) -> Ran {
+        let checks = self.checks.iter_mut().flat_map(|c| [&mut c.words, &mut c.expected, &mut c.observed]);
+        let texts = checks.chain(&mut self.broken).chain(self.trouble.as_mut().map(|because| &mut because.detail));
+        let texts = texts.chain(self.timeline.iter_mut().map(|moment| &mut moment.what));
+        for text in texts.chain(&mut self.notes).chain(&mut self.said).chain(&mut self.by_hand) {
+            *text = hide_passwords(text);
+        }
+        self
     }
 }
 
@@ -96,6 +109,10 @@ pub(crate) struct How {
 
 /// Runs a case once in `folder`, which must be empty.
 pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, how: How) -> Ran {
+    run_shown(target, case, evidence, folder, how).without_passwords()
+}
+
+fn run_shown(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, how: How) -> Ran {
     let start = |detail: String| Ran {
         trouble: Some(Because { kind: BecauseKind::Start, detail }),
         all_struck: true,
@@ -117,6 +134,10 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
     }
     let (store, durable) = match target.stores.seeded(folder, base, &case.given) {
         Ok(seeded) => seeded,
+        Err(error @ StoreError::CannotHold(_)) => {
+            let unheld = Some(Because { kind: BecauseKind::Unsupported, detail: error.to_string() });
+            return Ran { unheld, ..Ran::default() };
+        }
         Err(error) => return start(format!("the given rows could not be stored: {error}")),
     };
     if let Some(unseen) = unseen(&case.given, &durable.stores) {
@@ -234,6 +255,7 @@ impl CaseRun<'_> {
             checks: self.checks,
             broken: self.broken,
             trouble: self.troubled,
+            unheld: None,
             timeline: self.timeline,
             notes: self.notes,
             said: self.said,

@@ -74,6 +74,9 @@ pub(crate) fn not_started(target: &Target, case: &Case, detail: String, options:
 }
 
 pub(crate) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, options: &Options) -> CaseReport {
+    if let Some(because) = ran.unheld {
+        return not_covered(target, case, because, options);
+    }
     let mut report = blank(target, case, options);
     report.points = points;
     report.verdict = match (&ran.trouble, ran.failed()) {

@@ -95,7 +95,7 @@ impl Walker<'_> {
                 return Ok(());
             }
             match self.one(&self.vocabulary.case(&self.target.contract, given, &steps)) {
-                // The reference itself breaks a rule here, so the walk says nothing.
+                // The walk says nothing.
                 None => Err(TestCaseError::reject("the reference itself does not hold")),
                 Some(ran) if ran.failed() => Err(TestCaseError::fail("it does not hold")),
                 Some(_) => Ok(()),
@@ -126,7 +126,8 @@ impl Walker<'_> {
         report
     }
 
-    /// Runs one walk on the subject and, next to it, on the reference. `None`: it does not even hold for the reference.
+    /// Runs one walk on the subject and, next to it, on the reference. `None`: it does not even hold for the reference,
+    /// or the subject's store cannot hold where it begins.
     fn one(&self, case: &Case) -> Option<Ran> {
         self.tried.set(self.tried.get() + 1);
         let right = match self.reference {
@@ -137,6 +138,9 @@ impl Walker<'_> {
             return None;
         }
         let mut ran = self.run(self.target, case, "subject");
+        if ran.unheld.is_some() {
+            return None;
+        }
         let contract = &self.target.contract;
         let differs = right.and_then(|right| agreement::difference(contract, &right.observed, &ran.observed));
         if let Some((relation, expected, observed)) = differs.filter(|_| ran.trouble.is_none()) {

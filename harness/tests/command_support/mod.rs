@@ -40,7 +40,7 @@ const POSTER: &str = r#"
 import http.client, os, signal, socket, sqlite3, subprocess, sys, time
 from urllib.parse import urlsplit
 db, url, body, now = sys.argv[1], sys.argv[2], open(sys.argv[3], 'rb').read(), int(sys.argv[4])
-PATIENCE = 0.5
+PATIENCE = 2
 def post():
     to = urlsplit(url)
     connection = http.client.HTTPConnection(to.hostname, to.port, timeout=PATIENCE)

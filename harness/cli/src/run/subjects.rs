@@ -12,7 +12,7 @@ use nack::process::{Command, START_WITHIN};
 use nack::server::HttpAdapter;
 use nack::session::StartError;
 use nack::stdio::StdioAdapter;
-use nack::store::{Setup, StoreError, Tables};
+use nack::store::{Place, Setup, StoreError, Tables};
 use nack::subject::Program;
 use nack::{LoadError, Target};
 use nack_contracts::{Contract, Finding, Source, suggest};
@@ -20,6 +20,7 @@ use nack_contracts::{Contract, Finding, Source, suggest};
 use super::load_trouble;
 use crate::args::Common;
 use crate::trouble::Trouble;
+use crate::watch::Scratch;
 
 /// The reference in this process.
 pub(super) const REFERENCE: &str = "reference";
@@ -50,14 +51,14 @@ pub(super) fn targets(
     contracts: &[Arc<Contract>],
     common: &Common,
     defect: Option<&str>,
-    scratch: &Path,
+    scratch: &Scratch,
 ) -> Result<Vec<Target>, Trouble> {
     match bindings(common)? {
         Some(bindings) if defect.is_none() => bound(contracts, &bindings, common, scratch),
         Some(_) => {
             Err(Trouble::Usage("--defect is of the shipped references, and this run has a nack.toml".to_owned()))
         }
-        None => shipped(contracts, common, defect, scratch),
+        None => shipped(contracts, common, defect, scratch.path()),
     }
 }
 
@@ -116,7 +117,7 @@ fn bound(
     contracts: &[Arc<Contract>],
     bindings: &Bindings,
     common: &Common,
-    scratch: &Path,
+    scratch: &Scratch,
 ) -> Result<Vec<Target>, Trouble> {
     chosen(common, bindings.subjects.iter().map(|subject| subject.name.as_str()))?;
     let mut targets = Vec::new();
@@ -125,8 +126,11 @@ fn bound(
             continue;
         }
         let contract = contract_of(contracts, bindings, binding)?;
+        if let Place::Postgres(url) = &binding.place {
+            scratch.watch_server(url);
+        }
         let adapter = reach(bindings, binding, &contract, common)?;
-        let target = Target::load(&binding.name, contract, adapter, scratch);
+        let target = Target::load(&binding.name, contract, adapter, scratch.path());
         let mut target = target.map_err(|error| match error {
             LoadError::Hello { message, .. } => {
                 let at = format!("subject.{}", binding.name);
@@ -151,6 +155,11 @@ fn bound(
                 let at = format!("subject.{}.{key}", binding.name);
                 let span = binding.keys.get(&key).unwrap_or(&binding.span).clone();
                 found(&bindings.source, Finding::error("binding/store", at, span, message).help(help))
+            }
+            LoadError::Store { error, .. } => {
+                let key = if matches!(error, StoreError::Unreachable(_)) { "store" } else { "setup" };
+                let line = bindings.source.line(binding.keys.get(key).unwrap_or(&binding.span).start);
+                Trouble::Start(format!("{}:{line}: subject {}: {error}", bindings.source.file, binding.name))
             }
             other => load_trouble(other, contracts),
         })?;

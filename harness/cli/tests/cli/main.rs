@@ -5,6 +5,8 @@ mod exit_codes;
 mod guide;
 mod hostile;
 mod known;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod python;
 mod readme;
 mod reports;

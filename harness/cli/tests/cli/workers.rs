@@ -51,7 +51,7 @@ fn worker(subject: &str, edit: Option<&str>) -> (Nack, String) {
 }
 
 /// The section of one subject.
-fn section(file: &str, subject: &str) -> String {
+pub(crate) fn section(file: &str, subject: &str) -> String {
     let own = file.split("\n[").find(|part| part.starts_with(&format!("subject.{subject}]"))).expect("it is bound");
     format!("[{own}\n")
 }
