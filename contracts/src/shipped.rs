@@ -12,6 +12,7 @@ pub fn shipped() -> Vec<Source> {
         ("contracts/order-relay.toml", include_str!("../order-relay.toml")),
         ("contracts/order-consumer.toml", include_str!("../order-consumer.toml")),
         ("contracts/member-import.toml", include_str!("../member-import.toml")),
+        ("contracts/billing-reservation.toml", include_str!("../billing-reservation.toml")),
     ]
     .into_iter()
     .map(|(file, text)| Source::new(file, text))

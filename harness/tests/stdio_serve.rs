@@ -52,6 +52,7 @@ fn defects(contract: &Contract) -> &'static [&'static str] {
         "order-relay" => &["mark-before-send", "mark-committed-late", "mark-by-replace"],
         "order-consumer" => &["marker-first", "effect-first"],
         "member-import" => &["member-in-two-commits", "reply-before-commit"],
+        "billing-reservation" => &["double-reserve", "reserved-before-asked"],
         "outbox" => &["sent-before-send", "record-committed-late"],
         _ => &[],
     }

@@ -52,6 +52,7 @@ fn walked(contract: &Arc<Contract>, defect: Option<&str>, walks: u32, seed: u64)
 #[case::order_relay("order-relay")]
 #[case::order_consumer("order-consumer")]
 #[case::member_import("member-import")]
+#[case::billing_reservation("billing-reservation")]
 fn the_reference_holds_on_every_walk(#[case] name: &str) {
     let walked = walked(&contract(name), None, 60, 7).expect("it has a reference");
     assert_eq!(walked.report.verdict, Verdict::Pass, "{:#?}", walked.report);

@@ -1,6 +1,7 @@
 //! The reference implementations of the shipped contracts. Each is one program with named defect points: asked for a
 //! defect, it is a mutant that the gate must refuse. A defect lives in the reference's own SQL and branches.
 
+pub mod billing_reservation;
 mod defect;
 pub mod member_import;
 pub mod order_consumer;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use nack::subject::Program;
 
+use billing_reservation::BillingReservation;
 use member_import::MemberImport;
 use order_consumer::OrderConsumer;
 use order_producer::OrderProducer;
@@ -29,6 +31,7 @@ pub fn reference(contract: &str, defect: Option<&str>) -> Option<Arc<dyn Program
         "order-relay" => Arc::new(OrderRelay::new(defect)?),
         "order-consumer" => Arc::new(OrderConsumer::new(defect)?),
         "member-import" => Arc::new(MemberImport::new(defect)?),
+        "billing-reservation" => Arc::new(BillingReservation::new(defect)?),
         _ => return None,
     })
 }
