@@ -4,6 +4,7 @@ pub mod adapter;
 pub mod binding;
 pub mod clock;
 pub mod conformance;
+pub mod disk;
 
 pub mod inprocess;
 mod judge;
