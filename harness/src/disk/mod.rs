@@ -1,5 +1,11 @@
 //! From the log of what a run did to its store to every disk that a crash could have left.
 
 pub mod file;
+pub mod folder;
+pub mod kill;
 pub mod log;
+pub mod model;
+mod pending;
+pub mod power;
+pub mod timeline;
 pub mod tree;

@@ -1,0 +1,434 @@
+//! What is durable and what is pending at one moment of a log, and the disks that this allows.
+
+use std::collections::{HashMap, HashSet};
+
+use super::file::{PAGE, Page};
+use super::kill::prepare;
+use super::log::{Inode, Level, What};
+use super::model::Model;
+use super::timeline::{Data, NAME, Part, Parts, SECTOR, SECTORS, SHORT, SIZE, SIZES, TARGET, Timeline};
+use super::tree::{Node, Tree};
+
+/// A moment of the log with what is durable then, and which parts of which steps are not yet.
+pub(crate) struct Pending<'t> {
+    pub(crate) timeline: &'t Timeline,
+    pub(crate) model: Model,
+    /// The pending steps, in order.
+    pub(crate) steps: Vec<Held>,
+    /// What is durable. Bytes that were synced before the size that shows them stand behind the end.
+    base: Tree,
+    /// Files of which bytes stand behind the end.
+    hidden: HashSet<Inode>,
+    /// Pages of which some sectors are newer in the base than what is pending elsewhere in them.
+    uneven: HashSet<usize>,
+    changed: HashMap<Inode, Changed>,
+    /// The smallest size that a pending truncation set.
+    cuts: HashMap<Inode, u64>,
+    /// The operation taken up last.
+    now: usize,
+}
+
+/// A pending step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// Which step.
+    pub(crate) step: usize,
+    /// The parts that are not durable.
+    pub(crate) parts: Parts,
+    /// The parts that a failed sync may have dropped from memory: no later sync writes them.
+    pub(crate) poisoned: Parts,
+    /// A truncation that is durable already cut off everything from here on.
+    limit: u64,
+}
+
+/// How many steps there are up to the last that changed an inode in any way, or its shape: grew, shrank, created.
+#[derive(Clone, Copy, Default)]
+struct Changed {
+    any: usize,
+    shape: usize,
+}
+
+impl<'t> Pending<'t> {
+    pub(crate) fn new(timeline: &'t Timeline, model: Model) -> Pending<'t> {
+        Pending {
+            timeline,
+            model,
+            steps: Vec::new(),
+            base: timeline.start.clone(),
+            hidden: HashSet::new(),
+            uneven: HashSet::new(),
+            changed: HashMap::new(),
+            cuts: HashMap::new(),
+            now: 0,
+        }
+    }
+
+    pub(crate) fn part(&self, held: &Held) -> &'t Part {
+        &self.timeline.steps[held.step].part
+    }
+
+    /// Everything that is pending.
+    pub(crate) fn all(&self) -> Vec<Parts> {
+        self.steps.iter().map(|held| held.parts).collect()
+    }
+
+    /// Takes up the steps of an operation. Says whether there are any.
+    pub(crate) fn add(&mut self, op: usize) -> bool {
+        let what = &self.timeline.ops[op].what;
+        self.now = op;
+        prepare(&mut self.base, what);
+        let steps = self.timeline.steps_of(op);
+        for step in steps.clone() {
+            let parts = match &self.timeline.steps[step].part {
+                Part::Data(data) => data.sectors | self.growth(data),
+                Part::Size { .. } => SIZE,
+                Part::Names { names, .. } => names.iter().fold(0, |parts, renamed| parts | renamed.part),
+                // Only the order of ext4 knows of it.
+                Part::Close { .. } if self.model == Model::Strict => continue,
+                Part::Close { .. } => NAME,
+            };
+            self.steps.push(Held { step, parts, poisoned: 0, limit: u64::MAX });
+            self.note(step);
+        }
+        if let What::New { inode, .. } | What::Adopt { inode, .. } = what {
+            self.changed.entry(*inode).or_default().shape = steps.end;
+        }
+        !steps.is_empty()
+    }
+
+    /// Which sizes a page brings: the one that it grew the file to, or in a file that grew elsewhere before, also one
+    /// that does not reach over what is not written yet.
+    fn growth(&self, data: &Data) -> Parts {
+        let start = (data.index * PAGE) as u64;
+        if data.grew {
+            SIZE
+        } else if data.short() < data.size && start >= self.floor(data.file) {
+            SIZES
+        } else {
+            0
+        }
+    }
+
+    /// The size below which a file has its blocks on the disk whatever is kept.
+    fn floor(&self, file: Inode) -> u64 {
+        let durable = self.base.file(file).map_or(0, |file| file.size());
+        self.cuts.get(&file).map_or(durable, |cut| durable.min(*cut))
+    }
+
+    fn note(&mut self, step: usize) {
+        match &self.timeline.steps[step].part {
+            Part::Data(data) => {
+                let changed = self.changed.entry(data.file).or_default();
+                changed.any = step + 1;
+                if data.grew {
+                    changed.shape = step + 1;
+                }
+            }
+            Part::Size { file, size, .. } => {
+                self.changed.insert(*file, Changed { any: step + 1, shape: step + 1 });
+                let cut = self.cuts.entry(*file).or_insert(*size);
+                *cut = (*cut).min(*size);
+            }
+            Part::Names { names, .. } => {
+                for renamed in names {
+                    for inode in renamed.inode.iter().chain(&renamed.was).chain([&renamed.place.folder]) {
+                        self.changed.entry(*inode).or_default().any = step + 1;
+                    }
+                }
+            }
+            Part::Close { .. } => {}
+        }
+    }
+
+    /// For each pending step the sectors of its page that ext4 writes together: those of blocks that are new.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Parts> {
+        let mut floors: HashMap<Inode, u64> = HashMap::new();
+        self.steps.iter().map(move |held| match self.part(held) {
+            Part::Data(data) => {
+                let durable = self.base.file(data.file);
+                let size = durable.map_or(0, |file| file.size());
+                let floor = *floors.entry(data.file).or_insert(size);
+                let start = (data.index * PAGE) as u64;
+                if floor <= start || durable.is_none_or(|file| file.page(data.index).is_none()) {
+                    SECTORS
+                } else {
+                    SECTORS & (SECTORS << (floor - start).div_euclid(SECTOR as u64).min(8))
+                }
+            }
+            Part::Size { file, size, .. } => {
+                let durable = self.base.file(*file).map_or(0, |file| file.size());
+                let floor = floors.entry(*file).or_insert(durable);
+                *floor = (*floor).min(*size);
+                0
+            }
+            _ => 0,
+        })
+    }
+
+    /// What a sync that is part of this operation does.
+    pub(crate) fn sync(&mut self, op: usize) {
+        match &self.timeline.ops[op].what {
+            What::Sync { inode, ok: false, .. } => {
+                for index in 0..self.steps.len() {
+                    self.steps[index].poisoned |= self.own_parts(*inode, &self.steps[index]);
+                }
+            }
+            What::Sync { inode, level, ok: true } => {
+                let own = |held: &Held| self.own_parts(*inode, held);
+                let mut durable: Vec<Parts> = self.steps.iter().map(own).collect();
+                // A folder has no data to which less than all could belong.
+                let file = self.base.file(*inode).is_some();
+                self.order_with(*inode, if file { *level } else { Level::Full }, &mut durable);
+                self.settle(durable);
+            }
+            What::SyncAll => self.settle(self.all()),
+            What::Write { inode, synced: Some(level), .. } => {
+                let own = |held: &Held| {
+                    let sectors = self.timeline.steps[held.step].op as usize == op;
+                    if sectors { held.parts & SECTORS } else { 0 }
+                };
+                let mut durable: Vec<Parts> = self.steps.iter().map(own).collect();
+                // In ext4 the size follows the bytes.
+                if self.model == Model::Strict {
+                    self.sizes_for(*inode, *level, op, &mut durable);
+                }
+                self.order_with(*inode, *level, &mut durable);
+                self.settle(durable);
+            }
+            _ => {}
+        }
+    }
+
+    /// The parts of a step that belong to an inode: bytes and size of a file, names of a folder.
+    fn own_parts(&self, inode: Inode, held: &Held) -> Parts {
+        let parts = match self.part(held) {
+            Part::Data(data) if data.file == inode => SECTORS | SIZES,
+            Part::Size { file, .. } if *file == inode => SIZE,
+            Part::Names { names, .. } => {
+                let own = names.iter().filter(|renamed| renamed.place.folder == inode);
+                own.fold(0, |parts, renamed| parts | renamed.part)
+            }
+            _ => 0,
+        };
+        parts & held.parts
+    }
+
+    /// The sizes that a synced write brings along: all for `O_SYNC`, those needed to read its bytes for `O_DSYNC`.
+    fn sizes_for(&self, inode: Inode, level: Level, op: usize, durable: &mut [Parts]) {
+        let What::Write { offset, bytes, .. } = &self.timeline.ops[op].what else { return };
+        let end = offset + bytes.len() as u64;
+        let mut needed = self.base.file(inode).is_some_and(|file| file.size() < end).then_some(None);
+        let mut sizes = Vec::new();
+        for (index, held) in self.steps.iter().enumerate() {
+            let values = match self.part(held) {
+                Part::Data(data) if data.file == inode => [(SHORT, data.short()), (SIZE, data.size)],
+                Part::Size { file, size, .. } if *file == inode => [(SHORT, 0), (SIZE, *size)],
+                _ => continue,
+            };
+            for (part, value) in values.into_iter().filter(|(part, _)| held.parts & part != 0) {
+                if value < end {
+                    needed = Some(Some(sizes.len()));
+                }
+                sizes.push((index, part));
+            }
+        }
+        // The one after the last that is too small, and what it needs.
+        let count = match (level, needed) {
+            (Level::Full, _) => sizes.len(),
+            (Level::Data, None) => 0,
+            (Level::Data, Some(last)) => last.map_or(1, |last| last + 2),
+        };
+        sizes.iter().take(count).for_each(|(index, part)| durable[*index] |= part);
+    }
+
+    /// ext4 commits names and truncations in order: all of them up to the last change of what is synced.
+    fn order_with(&self, inode: Inode, level: Level, durable: &mut [Parts]) {
+        let Some(changed) = self.changed.get(&inode).filter(|_| self.model == Model::Ext4) else { return };
+        let last = if level == Level::Full { changed.any } else { changed.shape };
+        for (held, durable) in self.steps.iter().zip(durable) {
+            if held.step < last && !matches!(self.part(held), Part::Data(_)) {
+                *durable |= held.parts;
+            }
+        }
+    }
+
+    /// Makes these parts durable, with what they need, except what a failed sync has dropped.
+    fn settle(&mut self, mut durable: Vec<Parts>) {
+        for (held, durable) in self.steps.iter().zip(&mut durable) {
+            *durable &= !held.poisoned;
+        }
+        self.add_needed(&mut durable);
+        if self.model == Model::Ext4 {
+            // Bytes that a newer write stands on are written with it; an order cannot jump.
+            for (held, durable) in self.steps.iter().zip(&mut durable) {
+                if !matches!(self.part(held), Part::Data(_)) {
+                    *durable &= !held.poisoned;
+                }
+            }
+            self.drop_unsupported(&mut durable);
+        }
+        let (base, touched) = self.lay(&durable);
+        self.base = base;
+        for inode in touched {
+            let Some(file) = self.base.file(inode) else { continue };
+            let mut cut = (**file).clone();
+            cut.cut();
+            if cut.hash() == file.hash() {
+                self.hidden.remove(&inode)
+            } else {
+                self.hidden.insert(inode)
+            };
+        }
+        self.retain(&durable);
+    }
+
+    fn retain(&mut self, durable: &[Parts]) {
+        let (mut settled, mut left) = (HashSet::new(), HashSet::new());
+        let mut limits: HashMap<Inode, u64> = HashMap::new();
+        let mut unnamed = Vec::new();
+        for (index, durable) in durable.iter().enumerate().rev() {
+            let part = self.part(&self.steps[index]);
+            let held = &mut self.steps[index];
+            held.parts &= !durable;
+            match part {
+                Part::Data(data) => {
+                    held.limit = held.limit.min(limits.get(&data.file).copied().unwrap_or(u64::MAX));
+                    if held.limit <= (data.index * PAGE) as u64 {
+                        held.parts = 0;
+                    }
+                    if durable & SECTORS != 0 {
+                        settled.insert(data.slot);
+                    }
+                    if held.parts & SECTORS != 0 {
+                        left.insert(data.slot);
+                    }
+                }
+                Part::Size { file, size, .. } if *durable != 0 => {
+                    let limit = limits.entry(*file).or_insert(u64::MAX);
+                    *limit = (*limit).min(*size);
+                }
+                Part::Names { names, .. } if durable & (NAME | TARGET) != 0 => {
+                    unnamed.extend(names.iter().filter_map(|renamed| renamed.was));
+                }
+                _ => {}
+            }
+        }
+        self.uneven.extend(settled);
+        self.uneven.retain(|slot| left.contains(slot));
+        self.steps.retain(|held| held.parts != 0);
+        self.cuts.clear();
+        for held in &self.steps {
+            if let Part::Size { file, size, .. } = &self.timeline.steps[held.step].part {
+                let cut = self.cuts.entry(*file).or_insert(*size);
+                *cut = (*cut).min(*size);
+            }
+        }
+        if !unnamed.is_empty() {
+            self.forget(unnamed);
+        }
+    }
+
+    /// Forgets inodes that no disk shows any more, whatever is kept, and that nobody will name again.
+    fn forget(&mut self, mut inodes: Vec<Inode>) {
+        inodes.retain(|inode| {
+            let later = self.timeline.named.get(inode).is_some_and(|op| *op as usize > self.now);
+            let pending = self.steps.iter().any(|held| match self.part(held) {
+                Part::Names { names, .. } => names.iter().any(|renamed| renamed.inode == Some(*inode)),
+                _ => false,
+            });
+            let durable = self.base.inodes().any(|(_, node)| match node {
+                Node::Folder(names) => names.values().any(|named| named == inode),
+                _ => false,
+            });
+            !later && !pending && !durable
+        });
+        for inode in inodes {
+            self.base.forget(inode);
+            self.steps.retain(|held| match &self.timeline.steps[held.step].part {
+                Part::Data(data) => data.file != inode,
+                Part::Size { file, .. } => *file != inode,
+                Part::Names { names, .. } => names.iter().any(|renamed| renamed.place.folder != inode),
+                Part::Close { .. } => true,
+            });
+        }
+    }
+
+    /// The disk that holds what is durable and these parts of what is pending.
+    pub(crate) fn disk(&self, kept: &[Parts]) -> Tree {
+        let (mut tree, mut touched) = self.lay(kept);
+        touched.extend(&self.hidden);
+        for inode in touched {
+            if let Ok(file) = tree.file_mut(inode) {
+                file.cut();
+            }
+        }
+        tree
+    }
+
+    /// The durable store with these parts on top, and the files that they touched.
+    fn lay(&self, kept: &[Parts]) -> (Tree, HashSet<Inode>) {
+        let mut tree = self.base.clone();
+        let mut touched = HashSet::new();
+        let mut lost = vec![false; self.timeline.cells];
+        self.uneven.iter().for_each(|slot| lost[*slot] = true);
+        for (held, kept) in self.steps.iter().zip(kept) {
+            match self.part(held) {
+                Part::Data(data) => {
+                    let sectors = held.parts & SECTORS;
+                    if *kept != 0
+                        && let Ok(file) = tree.file_mut(data.file)
+                    {
+                        touched.insert(data.file);
+                        let limit = held.limit.saturating_sub((data.index * PAGE) as u64).min(PAGE as u64) as usize;
+                        let even = !lost[data.slot] && !lost[data.cell] && limit == PAGE;
+                        if even && sectors != 0 && kept & SECTORS == sectors {
+                            file.set_page(data.index, data.after.clone());
+                        } else if kept & SECTORS != 0 {
+                            let page = composed(file.page(data.index), data.after.as_ref(), kept & SECTORS, limit);
+                            file.set_page(data.index, page);
+                        }
+                        let short = data.short().min(held.limit);
+                        match self.model {
+                            Model::Strict if kept & SIZE != 0 => file.set_size(data.size.min(held.limit)),
+                            Model::Strict if kept & SHORT != 0 => file.set_size(short),
+                            Model::Ext4 if kept & SIZES != 0 => file.set_size(file.size().max(short)),
+                            _ => {}
+                        }
+                    }
+                    if kept & SECTORS != sectors {
+                        lost[data.slot] = true;
+                    }
+                }
+                Part::Size { file: inode, cell, size } => {
+                    if *kept == 0 {
+                        lost[*cell] = true;
+                    } else if let Ok(file) = tree.file_mut(*inode) {
+                        touched.insert(*inode);
+                        file.truncate(*size);
+                    }
+                }
+                Part::Names { names, .. } => {
+                    for renamed in names.iter().filter(|renamed| kept & renamed.part != 0) {
+                        // A folder that no disk shows any more takes no names.
+                        let _ = tree.set_name(&renamed.place, renamed.inode);
+                    }
+                }
+                Part::Close { .. } => {}
+            }
+        }
+        (tree, touched)
+    }
+}
+
+/// A page with some sectors of a newer one, which counts as zeros from the limit on.
+fn composed(older: Option<&Page>, newer: Option<&Page>, sectors: Parts, limit: usize) -> Option<Page> {
+    let mut bytes = Page::copy(older);
+    let newer = Page::copy(newer);
+    for sector in (0..PAGE / SECTOR).filter(|sector| sectors & (1 << sector) != 0) {
+        let (start, end) = (sector * SECTOR, (sector + 1) * SECTOR);
+        let shown = limit.clamp(start, end);
+        bytes[start..shown].copy_from_slice(&newer[start..shown]);
+        bytes[shown..end].fill(0);
+    }
+    Page::new(bytes)
+}
