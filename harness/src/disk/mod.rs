@@ -7,5 +7,8 @@ pub mod log;
 pub mod model;
 mod pending;
 pub mod power;
+pub mod search;
+pub mod shrink;
+pub mod sweep;
 pub mod timeline;
 pub mod tree;

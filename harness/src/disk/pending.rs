@@ -22,8 +22,8 @@ pub(crate) struct Pending<'t> {
     /// Pages of which some sectors are newer in the base than what is pending elsewhere in them.
     uneven: HashSet<usize>,
     changed: HashMap<Inode, Changed>,
-    /// The smallest size that a pending truncation set.
-    cuts: HashMap<Inode, u64>,
+    /// The smallest size of a file that is pending.
+    smallest: HashMap<Inode, u64>,
     /// The operation taken up last.
     now: usize,
 }
@@ -58,7 +58,7 @@ impl<'t> Pending<'t> {
             hidden: HashSet::new(),
             uneven: HashSet::new(),
             changed: HashMap::new(),
-            cuts: HashMap::new(),
+            smallest: HashMap::new(),
             now: 0,
         }
     }
@@ -87,8 +87,10 @@ impl<'t> Pending<'t> {
                 Part::Close { .. } if self.model == Model::Strict => continue,
                 Part::Close { .. } => NAME,
             };
-            self.steps.push(Held { step, parts, poisoned: 0, limit: u64::MAX });
+            let held = Held { step, parts, poisoned: 0, limit: u64::MAX };
+            self.steps.push(held);
             self.note(step);
+            self.note_size(&held);
         }
         if let What::New { inode, .. } | What::Adopt { inode, .. } = what {
             self.changed.entry(*inode).or_default().shape = steps.end;
@@ -109,10 +111,21 @@ impl<'t> Pending<'t> {
         }
     }
 
-    /// The size below which a file has its blocks on the disk whatever is kept.
+    /// The size that a file has at least, whatever is kept.
     fn floor(&self, file: Inode) -> u64 {
         let durable = self.base.file(file).map_or(0, |file| file.size());
-        self.cuts.get(&file).map_or(durable, |cut| durable.min(*cut))
+        self.smallest.get(&file).map_or(durable, |smallest| durable.min(*smallest))
+    }
+
+    fn note_size(&mut self, held: &Held) {
+        let (file, size) = match self.part(held) {
+            Part::Data(data) if held.parts & SHORT != 0 => (data.file, data.short()),
+            Part::Data(data) if held.parts & SIZE != 0 => (data.file, data.size),
+            Part::Size { file, size, .. } => (*file, *size),
+            _ => return,
+        };
+        let smallest = self.smallest.entry(file).or_insert(size);
+        *smallest = (*smallest).min(size);
     }
 
     fn note(&mut self, step: usize) {
@@ -124,10 +137,8 @@ impl<'t> Pending<'t> {
                     changed.shape = step + 1;
                 }
             }
-            Part::Size { file, size, .. } => {
+            Part::Size { file, .. } => {
                 self.changed.insert(*file, Changed { any: step + 1, shape: step + 1 });
-                let cut = self.cuts.entry(*file).or_insert(*size);
-                *cut = (*cut).min(*size);
             }
             Part::Names { names, .. } => {
                 for renamed in names {
@@ -169,8 +180,10 @@ impl<'t> Pending<'t> {
     pub(crate) fn sync(&mut self, op: usize) {
         match &self.timeline.ops[op].what {
             What::Sync { inode, ok: false, .. } => {
+                // The journal of ext4 keeps its order and is written again, or never once it gave up.
+                let dropped = if self.model == Model::Ext4 { SECTORS } else { Parts::MAX };
                 for index in 0..self.steps.len() {
-                    self.steps[index].poisoned |= self.own_parts(*inode, &self.steps[index]);
+                    self.steps[index].poisoned |= dropped & self.own_parts(*inode, &self.steps[index]);
                 }
             }
             What::Sync { inode, level, ok: true } => {
@@ -182,7 +195,7 @@ impl<'t> Pending<'t> {
                 self.settle(durable);
             }
             What::SyncAll => self.settle(self.all()),
-            What::Write { inode, synced: Some(level), .. } => {
+            What::Write { inode, offset, bytes, synced: Some(level) } => {
                 let own = |held: &Held| {
                     let sectors = self.timeline.steps[held.step].op as usize == op;
                     if sectors { held.parts & SECTORS } else { 0 }
@@ -190,7 +203,7 @@ impl<'t> Pending<'t> {
                 let mut durable: Vec<Parts> = self.steps.iter().map(own).collect();
                 // In ext4 the size follows the bytes.
                 if self.model == Model::Strict {
-                    self.sizes_for(*inode, *level, op, &mut durable);
+                    self.sizes_for(*inode, offset + bytes.len() as u64, &mut durable);
                 }
                 self.order_with(*inode, *level, &mut durable);
                 self.settle(durable);
@@ -213,32 +226,33 @@ impl<'t> Pending<'t> {
         parts & held.parts
     }
 
-    /// The sizes that a synced write brings along: all for `O_SYNC`, those needed to read its bytes for `O_DSYNC`.
-    fn sizes_for(&self, inode: Inode, level: Level, op: usize, durable: &mut [Parts]) {
-        let What::Write { offset, bytes, .. } = &self.timeline.ops[op].what else { return };
-        let end = offset + bytes.len() as u64;
-        let mut needed = self.base.file(inode).is_some_and(|file| file.size() < end).then_some(None);
+    /// The sizes that a synced write brings along: those needed to read its bytes, up to `end`. A size that only
+    /// another write needs waits for that one, with `O_SYNC` too (ext4 grows a file no further than its bytes are
+    /// written). Sizes that would hide the bytes again are possible no more.
+    fn sizes_for(&mut self, inode: Inode, end: u64, durable: &mut [Parts]) {
+        let mut needed = self.base.file(inode).is_some_and(|file| file.size() < end).then_some(0);
         let mut sizes = Vec::new();
-        for (index, held) in self.steps.iter().enumerate() {
-            let values = match self.part(held) {
-                Part::Data(data) if data.file == inode => [(SHORT, data.short()), (SIZE, data.size)],
-                Part::Size { file, size, .. } if *file == inode => [(SHORT, 0), (SIZE, *size)],
+        for index in 0..self.steps.len() {
+            let size = match self.part(&self.steps[index]) {
+                Part::Data(data) if data.file == inode => {
+                    if data.short() < end {
+                        self.steps[index].parts &= !SHORT;
+                    }
+                    data.size
+                }
+                Part::Size { file, size, .. } if *file == inode => *size,
                 _ => continue,
             };
-            for (part, value) in values.into_iter().filter(|(part, _)| held.parts & part != 0) {
-                if value < end {
-                    needed = Some(Some(sizes.len()));
+            if self.steps[index].parts & SIZE != 0 {
+                sizes.push(index);
+                if size < end {
+                    needed = Some(sizes.len());
                 }
-                sizes.push((index, part));
             }
         }
-        // The one after the last that is too small, and what it needs.
-        let count = match (level, needed) {
-            (Level::Full, _) => sizes.len(),
-            (Level::Data, None) => 0,
-            (Level::Data, Some(last)) => last.map_or(1, |last| last + 2),
-        };
-        sizes.iter().take(count).for_each(|(index, part)| durable[*index] |= part);
+        // All up to the first that is large enough for good.
+        let count = needed.map_or(0, |small| small + 1);
+        sizes.into_iter().take(count).for_each(|index| durable[index] |= SIZE);
     }
 
     /// ext4 commits names and truncations in order: all of them up to the last change of what is synced.
@@ -258,15 +272,7 @@ impl<'t> Pending<'t> {
             *durable &= !held.poisoned;
         }
         self.add_needed(&mut durable);
-        if self.model == Model::Ext4 {
-            // Bytes that a newer write stands on are written with it; an order cannot jump.
-            for (held, durable) in self.steps.iter().zip(&mut durable) {
-                if !matches!(self.part(held), Part::Data(_)) {
-                    *durable &= !held.poisoned;
-                }
-            }
-            self.drop_unsupported(&mut durable);
-        }
+        self.add_cuts(&mut durable);
         let (base, touched) = self.lay(&durable);
         self.base = base;
         for inode in touched {
@@ -280,6 +286,27 @@ impl<'t> Pending<'t> {
             };
         }
         self.retain(&durable);
+    }
+
+    /// A truncation cannot stay behind bytes that were written after it and that it would cut off.
+    fn add_cuts(&self, durable: &mut [Parts]) {
+        let mut added = false;
+        for cut in 0..self.steps.len() {
+            let Part::Size { file, size, .. } = self.part(&self.steps[cut]) else { continue };
+            let later = self.steps.iter().zip(&*durable).skip(cut + 1);
+            let cuts =
+                later.filter(|(_, durable)| **durable & SECTORS != 0).any(|(held, durable)| match self.part(held) {
+                    Part::Data(data) => data.file == *file && data.holds(durable & SECTORS, *size),
+                    _ => false,
+                });
+            if cuts && durable[cut] == 0 {
+                durable[cut] = self.steps[cut].parts;
+                added = true;
+            }
+        }
+        if added {
+            self.add_needed(durable);
+        }
     }
 
     fn retain(&mut self, durable: &[Parts]) {
@@ -316,12 +343,10 @@ impl<'t> Pending<'t> {
         self.uneven.extend(settled);
         self.uneven.retain(|slot| left.contains(slot));
         self.steps.retain(|held| held.parts != 0);
-        self.cuts.clear();
-        for held in &self.steps {
-            if let Part::Size { file, size, .. } = &self.timeline.steps[held.step].part {
-                let cut = self.cuts.entry(*file).or_insert(*size);
-                *cut = (*cut).min(*size);
-            }
+        self.smallest.clear();
+        for index in 0..self.steps.len() {
+            let held = self.steps[index];
+            self.note_size(&held);
         }
         if !unnamed.is_empty() {
             self.forget(unnamed);

@@ -12,6 +12,9 @@ use super::timeline::{Part, Parts, SECTORS, Timeline};
 /// How many images of one kind are made of the older pending steps at one cut.
 const OLDER: usize = 64;
 
+/// Of so many pending parts all choices are made rather than some by lot.
+const FEW_PARTS: u32 = 10;
+
 /// A moment at which the power may fail. Between two of them the disks that are possible only become more, and the
 /// outside learns nothing: only the last moment counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +98,7 @@ pub(crate) struct Choices<'p, 't> {
     prefixes: Vec<usize>,
     torn: Vec<Torn>,
     stale: Vec<(usize, Parts)>,
+    parts: u32,
 }
 
 /// One way to tear a write: which of its sectors are kept, and what of the rest.
@@ -121,7 +125,7 @@ impl<'p, 't> Choices<'p, 't> {
                 Part::Data(data) => {
                     let new = held.parts & SECTORS & !touched[data.slot];
                     touched[data.slot] |= new;
-                    stale.extend((0..8).map(|bit| 1 << bit).filter(|bit| new & bit != 0).map(|bit| (data.slot, bit)));
+                    stale.extend(bits(new).map(|bit| (data.slot, bit)));
                     Some((data.file, data.cell))
                 }
                 Part::Size { file, cell, .. } => Some((*file, *cell)),
@@ -132,12 +136,13 @@ impl<'p, 't> Choices<'p, 't> {
                 files.push(file);
             }
         }
+        let parts = steps.iter().map(|held| held.parts.count_ones()).sum();
         let old = steps.len() - (0..steps.len()).rev().take_while(|index| op_of(*index) >= fresh.start).count();
         let prefixes = sample(old, OLDER).chain(old..=steps.len()).collect();
         if files.len() > OLDER {
             files = sample(files.len(), OLDER).map(|index| files[index]).collect();
         }
-        let mut choices = Choices { pending, ops, files, prefixes, torn: Vec::new(), stale };
+        let mut choices = Choices { pending, ops, files, prefixes, torn: Vec::new(), stale, parts };
         choices.torn = choices.tears();
         choices
     }
@@ -160,7 +165,7 @@ impl<'p, 't> Choices<'p, 't> {
         torn
     }
 
-    /// How many choices a strategy has. `Random` has no end.
+    /// How many choices a strategy has. `Random` has no end, unless few parts are pending.
     pub(crate) fn count(&self, strategy: Strategy) -> usize {
         match strategy {
             Strategy::None => 1,
@@ -170,6 +175,7 @@ impl<'p, 't> Choices<'p, 't> {
             Strategy::KeepOne | Strategy::DropOne => self.ops.len(),
             Strategy::Torn => self.torn.len(),
             Strategy::Stale => self.stale.len(),
+            Strategy::Random if self.parts <= FEW_PARTS => 1 << self.parts,
             Strategy::Random => usize::MAX,
         }
     }
@@ -236,7 +242,7 @@ impl<'p, 't> Choices<'p, 't> {
                 }
                 let mut sector = 0;
                 for index in steps {
-                    for bit in (0..8).map(|bit| 1 << bit).filter(|bit| pending.steps[index].parts & bit != 0) {
+                    for bit in bits(pending.steps[index].parts & SECTORS) {
                         if !sectors.contains(&sector) {
                             kept[index] &= !bit;
                         }
@@ -259,18 +265,33 @@ impl<'p, 't> Choices<'p, 't> {
         }
     }
 
+    /// All choices if there are few, else one by lot: of whole operations, whole steps, or parts.
     fn random(&self, number: usize, seed: u64) -> Vec<Parts> {
-        let mut lots = fastrand::Rng::with_seed(seed.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let chance = lots.u8(1..8);
-        let (whole_ops, whole_steps) = (lots.bool(), lots.bool());
         let mut kept = self.pending.all();
+        if self.parts <= FEW_PARTS {
+            let mut part = 0;
+            for kept in &mut kept {
+                for bit in bits(*kept) {
+                    *kept &= if number >> part & 1 == 0 { !bit } else { Parts::MAX };
+                    part += 1;
+                }
+            }
+            self.pending.drop_unsupported(&mut kept);
+            return kept;
+        }
+        let mut lots = fastrand::Rng::with_seed(seed.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let (chance, grain) = (lots.u8(1..8), lots.u8(0..4));
         for op in &self.ops {
-            let op_kept = lots.u8(0..8) < chance;
+            let mut is_kept = lots.u8(0..8) < chance;
             for index in op.clone() {
-                let step_kept = if whole_ops { op_kept } else { lots.u8(0..8) < chance };
-                for bit in (0..Parts::BITS).map(|bit| 1 << bit).filter(|bit| self.pending.steps[index].parts & bit != 0)
-                {
-                    if !(if whole_steps { step_kept } else { lots.u8(0..8) < chance }) {
+                if grain > 0 {
+                    is_kept = lots.u8(0..8) < chance;
+                }
+                for bit in bits(kept[index]) {
+                    if grain > 1 {
+                        is_kept = lots.u8(0..8) < chance;
+                    }
+                    if !is_kept {
                         kept[index] &= !bit;
                     }
                 }
@@ -283,6 +304,10 @@ impl<'p, 't> Choices<'p, 't> {
         }
         kept
     }
+}
+
+fn bits(parts: Parts) -> impl Iterator<Item = Parts> {
+    (0..Parts::BITS).map(|bit| 1 << bit).filter(move |bit| parts & bit != 0)
 }
 
 fn is_name(part: &Part) -> bool {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::file::{PAGE, Page, pieces};
+use super::file::{PAGE, Page, mixed, pieces};
 use super::log::{Inode, Kind, Level, Op, Place, Recording, What};
 use super::tree::{Misfit, Node, Tree};
 
@@ -61,6 +61,18 @@ pub(crate) struct Data {
 }
 
 impl Data {
+    /// Whether these sectors hold more than zeros from an offset in the file on.
+    pub(crate) fn holds(&self, sectors: Parts, from: u64) -> bool {
+        let from = from.saturating_sub((self.index * PAGE) as u64).min(PAGE as u64) as usize;
+        let shown = |sector: &usize| sectors & (1 << sector) != 0;
+        self.after.as_ref().is_some_and(|page| {
+            (0..PAGE / SECTOR).filter(shown).any(|sector| {
+                let (start, end) = (sector * SECTOR, (sector + 1) * SECTOR);
+                page.bytes()[from.clamp(start, end)..end].iter().any(|byte| *byte != 0)
+            })
+        })
+    }
+
     /// The size of a file in which nothing behind this page was written.
     pub(crate) fn short(&self) -> u64 {
         self.size.min((self.index as u64 + 1) * PAGE as u64)
@@ -99,6 +111,7 @@ pub struct Timeline {
     /// How many steps there are before each operation, and at the end.
     before: Vec<u32>,
     labels: Vec<String>,
+    shapes: Vec<u64>,
     /// The last operation that gives an inode a name.
     pub(crate) named: HashMap<Inode, u32>,
     /// How many cells there are: pages, sizes and names that ever change.
@@ -120,8 +133,8 @@ impl Timeline {
             builder.add(op as u32, &done.what).map_err(|why| BadLog { op, why })?;
         }
         builder.before.push(builder.steps.len() as u32);
-        let Builder { live: end, steps, before, labels, named, cells, .. } = builder;
-        Ok(Timeline { start, ops, steps, before, labels, named, cells: cells.len(), end })
+        let Builder { live: end, steps, before, labels, shapes, named, cells, .. } = builder;
+        Ok(Timeline { start, ops, steps, before, labels, shapes, named, cells: cells.len(), end })
     }
 
     /// What was done.
@@ -139,9 +152,9 @@ impl Timeline {
         &self.labels[op]
     }
 
-    /// How many operations before this one told the outside something.
-    pub fn seen_before(&self, op: usize) -> usize {
-        self.ops[..op].iter().filter(|op| op.what.is_seen()).count()
+    /// A hash of what an operation does to which name, in which amount, not with which bytes nor where.
+    pub(crate) fn shape(&self, op: usize) -> u64 {
+        self.shapes[op]
     }
 
     /// The steps of an operation.
@@ -162,6 +175,7 @@ struct Builder {
     steps: Vec<Step>,
     before: Vec<u32>,
     labels: Vec<String>,
+    shapes: Vec<u64>,
     named: HashMap<Inode, u32>,
     cells: HashMap<Cell, usize>,
     homes: HashMap<Inode, PathBuf>,
@@ -176,6 +190,7 @@ impl Builder {
             steps: Vec::new(),
             before: Vec::new(),
             labels: Vec::new(),
+            shapes: Vec::new(),
             named: HashMap::new(),
             cells: HashMap::new(),
             homes,
@@ -279,35 +294,48 @@ impl Builder {
         let path = |inode: &Inode| match self.homes.get(inode) {
             Some(path) => path.display().to_string(),
             None if *inode == Inode::ROOT => ".".to_owned(),
-            None => format!("#{}", inode.0),
+            None => format!("file {}", inode.0),
         };
         let named = |place: &Place| {
             let folder = self.homes.get(&place.folder).cloned().unwrap_or_default();
             folder.join(&place.name).display().to_string()
         };
-        let level = |level: &Level| if *level == Level::Data { "data" } else { "all" };
-        self.labels.push(match what {
-            What::New { kind: Kind::Folder, at: Some(at), .. } => format!("mkdir {}", named(at)),
-            What::New { at: Some(at), .. } => format!("create {}", named(at)),
-            What::New { inode, .. } => format!("create {}", path(inode)),
-            What::Adopt { at, .. } => format!("move in {}", named(at)),
-            What::Write { inode, offset, bytes, synced } => {
-                let synced = synced.as_ref().map_or_else(String::new, |synced| format!(", synced: {}", level(synced)));
-                format!("write {} {} bytes at {offset}{synced}", path(inode), bytes.len())
+        let synced = |level: &Level| if *level == Level::Data { "data" } else { "all" };
+        let (shape, label) = match what {
+            What::Write { inode, offset, bytes, synced: None } => {
+                let shape = format!("{} {}", path(inode), bytes.len());
+                (shape, format!("write {} {} bytes at {offset}", path(inode), bytes.len()))
             }
-            What::Size { inode, size } => format!("truncate {} to {size}", path(inode)),
-            What::Patch { inode, .. } => format!("change {} by a call that is not modelled", path(inode)),
-            What::Link { inode, at } => format!("link {} as {}", path(inode), named(at)),
-            What::Unlink { at } => format!("unlink {}", named(at)),
-            What::Rename { from, to } => format!("rename {} to {}", named(from), named(to)),
-            What::Exchange { a, b } => format!("exchange {} and {}", named(a), named(b)),
-            What::Sync { inode, level: synced, ok: true } => format!("sync {}: {}", path(inode), level(synced)),
-            What::Sync { inode, .. } => format!("sync {}: failed", path(inode)),
-            What::SyncAll => "sync everything".to_owned(),
-            What::Close { inode } => format!("close {}", path(inode)),
-            What::Send { channel, bytes } => format!("send {} bytes on {channel}", bytes.len()),
-            What::Sent { channel, taken } => format!("sent {taken} bytes on {channel}"),
-            What::Mark { number } => format!("mark {number}"),
-        });
+            What::Write { inode, offset, bytes, synced: Some(level) } => {
+                let shape = format!("{} {} {}", path(inode), bytes.len(), synced(level));
+                (shape, format!("write {} {} bytes at {offset}, synced: {}", path(inode), bytes.len(), synced(level)))
+            }
+            What::Size { inode, size } => (path(inode), format!("truncate {} to {size}", path(inode))),
+            What::Patch { inode, .. } => {
+                (path(inode), format!("change {} by a call that is not modelled", path(inode)))
+            }
+            What::Send { channel, bytes } => (String::new(), format!("send {} bytes on {channel}", bytes.len())),
+            What::Sent { channel, taken } => (String::new(), format!("sent {taken} bytes on {channel}")),
+            What::Mark { number } => (String::new(), format!("mark {number}")),
+            other => {
+                let label = match other {
+                    What::New { kind: Kind::Folder, at: Some(at), .. } => format!("mkdir {}", named(at)),
+                    What::New { at: Some(at), .. } => format!("create {}", named(at)),
+                    What::New { inode, .. } => format!("create {}", path(inode)),
+                    What::Adopt { at, .. } => format!("move in {}", named(at)),
+                    What::Link { inode, at } => format!("link {} as {}", path(inode), named(at)),
+                    What::Unlink { at } => format!("unlink {}", named(at)),
+                    What::Rename { from, to } => format!("rename {} to {}", named(from), named(to)),
+                    What::Exchange { a, b } => format!("exchange {} and {}", named(a), named(b)),
+                    What::Sync { inode, level, ok: true } => format!("sync {}: {}", path(inode), synced(level)),
+                    What::Sync { inode, .. } => format!("sync {}: failed", path(inode)),
+                    What::Close { inode } => format!("close {}", path(inode)),
+                    _ => "sync everything".to_owned(),
+                };
+                (label.clone(), label)
+            }
+        };
+        self.shapes.push(mixed(what.word(), shape));
+        self.labels.push(label);
     }
 }

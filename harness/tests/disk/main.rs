@@ -1,0 +1,5 @@
+//! The disks that a crash can leave, against an independent account of what they may be.
+
+mod logs;
+mod oracle;
+mod properties;
