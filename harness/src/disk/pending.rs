@@ -186,30 +186,44 @@ impl<'t> Pending<'t> {
                     self.steps[index].poisoned |= dropped & self.own_parts(*inode, &self.steps[index]);
                 }
             }
-            What::Sync { inode, level, ok: true } => {
-                let own = |held: &Held| self.own_parts(*inode, held);
-                let mut durable: Vec<Parts> = self.steps.iter().map(own).collect();
-                // A folder has no data to which less than all could belong.
-                let file = self.base.file(*inode).is_some();
-                self.order_with(*inode, if file { *level } else { Level::Full }, &mut durable);
-                self.settle(durable);
+            What::Sync { inode, level, ok: true } => self.sync_inode(*inode, *level),
+            What::SyncAll => {
+                let mut inodes = HashSet::new();
+                for held in &self.steps {
+                    match self.part(held) {
+                        Part::Data(Data { file, .. }) | Part::Size { file, .. } => _ = inodes.insert(*file),
+                        Part::Names { names, .. } => inodes.extend(names.iter().map(|renamed| renamed.place.folder)),
+                        Part::Close { .. } => {}
+                    }
+                }
+                inodes.into_iter().for_each(|inode| self.sync_inode(inode, Level::Full));
             }
-            What::SyncAll => self.settle(self.all()),
             What::Write { inode, offset, bytes, synced: Some(level) } => {
                 let own = |held: &Held| {
-                    let sectors = self.timeline.steps[held.step].op as usize == op;
-                    if sectors { held.parts & SECTORS } else { 0 }
+                    let is_own = self.timeline.steps[held.step].op as usize == op;
+                    if is_own { held.parts & SECTORS } else { 0 }
                 };
-                let mut durable: Vec<Parts> = self.steps.iter().map(own).collect();
-                // In ext4 the size follows the bytes.
-                if self.model == Model::Strict {
-                    self.sizes_for(*inode, offset + bytes.len() as u64, &mut durable);
-                }
-                self.order_with(*inode, *level, &mut durable);
-                self.settle(durable);
+                let durable = self.steps.iter().map(own).collect();
+                self.settle(*inode, *level, offset + bytes.len() as u64, durable);
             }
             _ => {}
         }
+    }
+
+    fn sync_inode(&mut self, inode: Inode, level: Level) {
+        let own = |held: &Held| self.own_parts(inode, held) & !held.poisoned;
+        let durable: Vec<Parts> = self.steps.iter().map(own).collect();
+        let mut end = 0;
+        for (held, durable) in self.steps.iter().zip(&durable) {
+            match self.part(held) {
+                Part::Data(data) if durable & SECTORS != 0 => end = end.max(data.end(durable & SECTORS)),
+                Part::Size { file, size, .. } if *file == inode => end = end.min(*size),
+                _ => {}
+            }
+        }
+        // A folder has no data to which less than all could belong.
+        let level = if self.base.file(inode).is_some() { level } else { Level::Full };
+        self.settle(inode, level, end, durable);
     }
 
     /// The parts of a step that belong to an inode: bytes and size of a file, names of a folder.
@@ -226,9 +240,9 @@ impl<'t> Pending<'t> {
         parts & held.parts
     }
 
-    /// The sizes that a synced write brings along: those needed to read its bytes, up to `end`. A size that only
-    /// another write needs waits for that one, with `O_SYNC` too (ext4 grows a file no further than its bytes are
-    /// written). Sizes that would hide the bytes again are possible no more.
+    /// The sizes that synced bytes bring along: those needed to read them, up to `end`, also if a sync failed to write
+    /// these before. A size that only another write needs waits for that one, with `O_SYNC` too (ext4 grows a file no
+    /// further than its bytes are written). Sizes that would hide the bytes again are possible no more.
     fn sizes_for(&mut self, inode: Inode, end: u64, durable: &mut [Parts]) {
         let mut needed = self.base.file(inode).is_some_and(|file| file.size() < end).then_some(0);
         let mut sizes = Vec::new();
@@ -257,7 +271,7 @@ impl<'t> Pending<'t> {
 
     /// ext4 commits names and truncations in order: all of them up to the last change of what is synced.
     fn order_with(&self, inode: Inode, level: Level, durable: &mut [Parts]) {
-        let Some(changed) = self.changed.get(&inode).filter(|_| self.model == Model::Ext4) else { return };
+        let Some(changed) = self.changed.get(&inode) else { return };
         let last = if level == Level::Full { changed.any } else { changed.shape };
         for (held, durable) in self.steps.iter().zip(durable) {
             if held.step < last && !matches!(self.part(held), Part::Data(_)) {
@@ -266,10 +280,12 @@ impl<'t> Pending<'t> {
         }
     }
 
-    /// Makes these parts durable, with what they need, except what a failed sync has dropped.
-    fn settle(&mut self, mut durable: Vec<Parts>) {
-        for (held, durable) in self.steps.iter().zip(&mut durable) {
-            *durable &= !held.poisoned;
+    /// Makes these parts of an inode durable, with what they need, and with what it takes to read them up to `end`.
+    fn settle(&mut self, inode: Inode, level: Level, end: u64, mut durable: Vec<Parts>) {
+        match self.model {
+            Model::Strict => self.sizes_for(inode, end, &mut durable),
+            // The size follows the bytes.
+            Model::Ext4 => self.order_with(inode, level, &mut durable),
         }
         self.add_needed(&mut durable);
         self.add_cuts(&mut durable);

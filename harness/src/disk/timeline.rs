@@ -61,6 +61,12 @@ pub(crate) struct Data {
 }
 
 impl Data {
+    /// Where the last of these sectors ends, or the file in it.
+    pub(crate) fn end(&self, sectors: Parts) -> u64 {
+        let behind = (Parts::BITS - sectors.leading_zeros()) as usize * SECTOR;
+        self.size.min((self.index * PAGE + behind) as u64)
+    }
+
     /// Whether these sectors hold more than zeros from an offset in the file on.
     pub(crate) fn holds(&self, sectors: Parts, from: u64) -> bool {
         let from = from.saturating_sub((self.index * PAGE) as u64).min(PAGE as u64) as usize;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nack::disk::file::PAGE;
 use nack::disk::log::{Inode, Kind, Op, Place, Recording, What};
 use nack::disk::timeline::SECTOR;
-use nack::disk::tree::{Node, Tree};
+use nack::disk::tree::Tree;
 
 /// What a reader sees of a disk. A folder has no bytes.
 pub(crate) type Seen = BTreeMap<PathBuf, Option<Vec<u8>>>;
@@ -40,6 +40,8 @@ struct FileCells {
     sizes: Vec<Value<u64>>,
     /// The times at which a size stands that does not reach over all that was written.
     shorts: BTreeSet<(usize, u64)>,
+    /// How long the file was at each time.
+    lengths: BTreeMap<usize, u64>,
     cuts: Vec<(usize, u64)>,
 }
 
@@ -85,7 +87,13 @@ impl Oracle {
                 let sizes = vec![value(self.time, 0)];
                 self.files.insert(
                     *inode,
-                    FileCells { sectors: BTreeMap::new(), sizes, shorts: BTreeSet::new(), cuts: Vec::new() },
+                    FileCells {
+                        sectors: BTreeMap::new(),
+                        sizes,
+                        shorts: BTreeSet::new(),
+                        lengths: BTreeMap::new(),
+                        cuts: Vec::new(),
+                    },
                 );
             }
             What::New { inode, .. } => {
@@ -146,6 +154,7 @@ impl Oracle {
         live.resize(before.max(end) as usize, 0);
         live[at as usize..end as usize].copy_from_slice(bytes);
         let cells = self.files.get_mut(&inode).unwrap();
+        cells.lengths.insert(self.time, before.max(end));
         let floor = cells.sizes.iter().map(|size| size.value).min().unwrap();
         let page = at / PAGE as u64 * PAGE as u64;
         if end > before {
@@ -176,12 +185,7 @@ impl Oracle {
             What::Write { inode, offset, bytes, synced: Some(_) } if !bytes.is_empty() => {
                 let end = offset + bytes.len() as u64;
                 let cells = self.files.get_mut(inode).unwrap();
-                let shorts = std::mem::take(&mut cells.shorts);
-                let hides = |size: &Value<u64>| size.value < end && shorts.contains(&(size.time, size.value));
-                cells.sizes.retain(|size| !hides(size));
-                let enough = cells.sizes.iter().rposition(|size| size.value < end).map_or(0, |last| last + 1);
-                cells.settle_size(enough);
-                cells.shorts = shorts;
+                cells.need_size(end);
                 for sector in offset / SECTOR as u64..end.div_ceil(SECTOR as u64) {
                     cells.settle_sector(sector);
                 }
@@ -195,6 +199,13 @@ impl Oracle {
             if ok {
                 if let Some(last) = cells.sizes.iter().rposition(|size| !size.poisoned) {
                     cells.settle_size(last);
+                }
+                let new = cells.sectors.iter().filter_map(|(sector, chain)| {
+                    let last = chain.iter().skip(1).rfind(|value| !value.poisoned)?;
+                    Some(cells.lengths[&last.time].min((sector + 1) * SECTOR as u64))
+                });
+                if let Some(end) = new.max() {
+                    cells.need_size(end.min(self.live[&inode].len() as u64));
                 }
                 for sector in cells.sectors.keys().copied().collect::<Vec<_>>() {
                     cells.settle_sector(sector);
@@ -265,14 +276,17 @@ impl Oracle {
         paths
     }
 
-    /// Whether a disk is in the product.
-    pub(crate) fn allows(&self, tree: &Tree) -> bool {
-        let found: BTreeMap<PathBuf, Inode> = tree.paths().into_iter().collect();
-        self.name_sets().iter().any(|names| self.paths(names) == found)
-            && found.values().all(|inode| match tree.node(*inode) {
-                Some(Node::File(file)) => self.files[inode].allows(&file.to_vec()),
-                _ => self.folders.contains(inode),
-            })
+    /// Whether a disk is in the product. Which inode is behind a name nobody can see.
+    pub(crate) fn allows(&self, disk: &Seen) -> bool {
+        self.name_sets().iter().any(|names| {
+            let paths = self.paths(names);
+            paths.len() == disk.len()
+                && disk.iter().all(|(path, bytes)| match (paths.get(path), bytes) {
+                    (Some(inode), Some(bytes)) => self.files.get(inode).is_some_and(|file| file.allows(bytes)),
+                    (Some(inode), None) => self.folders.contains(inode),
+                    (None, _) => false,
+                })
+        })
     }
 
     /// The whole product, unless it is larger than `most`.
@@ -324,6 +338,21 @@ fn put(names: &mut BTreeMap<Place, Inode>, change: &Change) {
 }
 
 impl FileCells {
+    /// What is durable up to `end` can be read.
+    fn need_size(&mut self, end: u64) {
+        let hides = |size: &Value<u64>| size.value < end && self.shorts.contains(&(size.time, size.value));
+        let mut sizes = std::mem::take(&mut self.sizes);
+        // The first stays: it is what is durable.
+        let mut index = 0;
+        sizes.retain(|size| {
+            index += 1;
+            index == 1 || !hides(size)
+        });
+        self.sizes = sizes;
+        let enough = self.sizes.iter().rposition(|size| size.value < end).map_or(0, |last| last + 1);
+        self.settle_size(enough);
+    }
+
     fn settle_size(&mut self, durable: usize) {
         self.sizes.drain(..durable);
         let time = self.sizes[0].time;
