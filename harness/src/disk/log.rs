@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
 
 use super::tree::Tree;
 
@@ -22,6 +23,45 @@ pub struct Recording {
     pub start: Tree,
     /// What was done, in the order of the effects.
     pub ops: Vec<Op>,
+}
+
+/// What a stored recording begins with: another version of it begins otherwise.
+const HEAD: &[u8] = b"nack recording 1\n";
+
+/// Bytes that are no recording, or one of another version.
+#[derive(Debug, Error)]
+#[error("no recording that this nack can read{}", .0.as_ref().map_or_else(String::new, |why| format!(": {why}")))]
+pub struct NoRecording(Option<postcard::Error>);
+
+impl Recording {
+    /// The same run as it would have been without any sync: what must turn red if syncs matter.
+    #[must_use]
+    pub fn without_syncs(mut self) -> Recording {
+        self.ops.retain(|op| !matches!(op.what, What::Sync { .. } | What::SyncAll));
+        for op in &mut self.ops {
+            if let What::Write { synced, .. } = &mut op.what {
+                *synced = None;
+            }
+        }
+        self
+    }
+
+    /// The recording as it is stored, and sent from one process to another.
+    ///
+    /// # Panics
+    /// Never: there is nothing in a recording that cannot be stored.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_extend(self, HEAD.to_vec()).expect("lists, numbers and bytes only")
+    }
+
+    /// Reads a stored recording.
+    ///
+    /// # Errors
+    /// The bytes are something else, or cut short.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Recording, NoRecording> {
+        let body = bytes.strip_prefix(HEAD).ok_or(NoRecording(None))?;
+        postcard::from_bytes(body).map_err(|why| NoRecording(Some(why)))
+    }
 }
 
 /// One operation. As a rule it is one call; a call that failed and changed nothing is none, except a failed sync.
