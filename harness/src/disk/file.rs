@@ -99,6 +99,13 @@ impl File {
         self.size = size;
     }
 
+    /// Whether nothing stands behind the size.
+    pub fn is_cut(&self) -> bool {
+        let (whole, part) = ((self.size / PAGE as u64) as usize, (self.size % PAGE as u64) as usize);
+        let behind = self.pages.iter().skip(self.size.div_ceil(PAGE as u64) as usize).all(Option::is_none);
+        behind && self.page(whole).is_none_or(|page| part == 0 || is_zero(&page.bytes[part..]))
+    }
+
     /// Cuts everything off behind the size, so that a later growth brings zeros.
     pub fn cut(&mut self) {
         let whole = (self.size / PAGE as u64) as usize;

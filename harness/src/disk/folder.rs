@@ -1,6 +1,6 @@
 //! Stores in real folders: read one, compare it with what a log says, and lay out one image after the other.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -154,12 +154,24 @@ fn differs(one: Option<&Node>, other: Option<&Node>) -> Option<How> {
 #[derive(Debug)]
 pub struct Stage {
     folder: PathBuf,
-    /// What was laid out last, by path, if nobody touched it since. A second name of a file holds no node of its own.
-    holds: Option<Vec<(PathBuf, Option<Node>)>>,
+    /// What is there, unless somebody may have changed anything.
+    holds: Option<BTreeMap<PathBuf, Held>>,
+}
+
+/// What is at a path of a stage.
+#[derive(Clone, Debug)]
+enum Held {
+    /// A file with these bytes.
+    File(Arc<File>),
+    /// A file with no other name, and unknown bytes.
+    Doubtful,
+    /// A second name of a file, or a symbolic link: made anew in each image.
+    Link,
+    Folder,
 }
 
 impl Stage {
-    /// Takes a folder, and everything in it is gone with the first image.
+    /// Takes a folder. With the first image everything else in it is gone.
     pub fn new(folder: impl Into<PathBuf>) -> Stage {
         Stage { folder: folder.into(), holds: None }
     }
@@ -174,15 +186,23 @@ impl Stage {
         self.holds = None;
     }
 
-    /// Says that only these files may have been changed, added or removed. Other files must be as they were laid out.
+    /// Says that only these files may have been changed, added or removed. Everything else must be as it was laid out.
+    ///
+    /// # Errors
+    /// One of them can be neither seen nor removed.
     pub fn touched_only<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) -> io::Result<()> {
+        let Some(holds) = &mut self.holds else { return Ok(()) };
         for path in paths {
             let real = self.folder.join(path);
-            match fs::remove_file(&real) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
+            match fs::symlink_metadata(&real) {
+                Ok(metadata) if is_lone_file(&metadata) => _ = holds.insert(path.to_owned(), Held::Doubtful),
+                Ok(_) => {
+                    fs::remove_file(&real)?;
+                    holds.remove(path);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => _ = holds.remove(path),
+                Err(error) => return Err(error),
             }
-            self.holds.iter_mut().for_each(|holds| holds.retain(|(held, _)| held != path));
         }
         Ok(())
     }
@@ -190,63 +210,109 @@ impl Stage {
     /// Lays out an image.
     ///
     /// # Errors
-    /// The folder could not be written. What is in it is then undefined until the next image.
+    /// The folder could not be written. The next image is then written whole.
     pub fn lay_out(&mut self, tree: &Tree) -> io::Result<()> {
         let old = match self.holds.take() {
             Some(holds) => holds,
-            None => {
-                empty(&self.folder)?;
-                Vec::new()
-            }
+            None => found(&self.folder)?,
         };
-        let mut first = HashMap::new();
-        let (mut new, mut twins) = (Vec::new(), Vec::new());
+        let mut first: HashMap<Inode, PathBuf> = HashMap::new();
+        let (mut new, mut links) = (BTreeMap::new(), Vec::new());
         for (path, inode) in tree.paths() {
-            let node = tree.node(inode).cloned();
-            if matches!(node, Some(Node::File(_))) && first.contains_key(&inode) {
-                twins.push((path.clone(), first[&inode]));
-                new.push((path, None));
-            } else {
-                first.insert(inode, new.len());
-                new.push((path, node));
-            }
+            let held = match tree.node(inode) {
+                Some(Node::File(file)) => match first.get(&inode) {
+                    Some(twin) => {
+                        links.push((path.clone(), Link::Twin(twin.clone())));
+                        Held::Link
+                    }
+                    None => {
+                        first.insert(inode, path.clone());
+                        Held::File(file.clone())
+                    }
+                },
+                Some(Node::Symlink(target)) => {
+                    links.push((path.clone(), Link::Symbolic(target.into())));
+                    Held::Link
+                }
+                _ => Held::Folder,
+            };
+            new.insert(path, held);
         }
         // The content of a folder goes before the folder.
-        for (path, node) in old.iter().rev() {
-            match (node, held(&new, path)) {
-                (Some(Node::File(_)), Some(Node::File(_))) | (Some(Node::Folder(_)), Some(Node::Folder(_))) => {}
-                (Some(Node::Folder(_)), _) => fs::remove_dir(self.folder.join(path))?,
+        for (path, held) in old.iter().rev() {
+            match (held, new.get(path)) {
+                (Held::File(_) | Held::Doubtful, Some(Held::File(_))) | (Held::Folder, Some(Held::Folder)) => {}
+                (Held::Folder, _) => fs::remove_dir(self.folder.join(path))?,
                 _ => fs::remove_file(self.folder.join(path))?,
             }
         }
-        for (path, node) in &new {
+        for (path, held) in &new {
             let real = self.folder.join(path);
-            match (node, held(&old, path)) {
-                (Some(Node::File(file)), Some(Node::File(before))) if Arc::ptr_eq(file, before) => {}
-                (Some(Node::File(file)), Some(Node::File(before))) => write(&real, file, before, false)?,
-                (Some(Node::File(file)), _) => write(&real, file, &File::default(), true)?,
-                (Some(Node::Folder(_)), Some(Node::Folder(_))) | (None, _) => {}
-                (Some(Node::Folder(_)), _) => fs::create_dir(&real)?,
-                (Some(Node::Symlink(target)), _) => symlink(Path::new(target), &real)?,
+            match (held, old.get(path)) {
+                (Held::File(file), Some(Held::File(before))) if Arc::ptr_eq(file, before) => {}
+                (Held::File(file), Some(Held::File(before))) => {
+                    write(OpenOptions::new().write(true).open(&real)?, file, before)?;
+                }
+                (Held::File(file), Some(Held::Doubtful)) => {
+                    overwrite(OpenOptions::new().write(true).open(&real)?, file)?;
+                }
+                (Held::File(file), _) => write(fs::File::create_new(&real)?, file, &File::default())?,
+                (Held::Folder, Some(Held::Folder)) | (Held::Link | Held::Doubtful, _) => {}
+                (Held::Folder, _) => fs::create_dir(&real)?,
             }
         }
-        for (path, twin) in twins {
-            fs::hard_link(self.folder.join(&new[twin].0), self.folder.join(path))?;
+        for (path, link) in links {
+            let real = self.folder.join(path);
+            match link {
+                Link::Twin(twin) => fs::hard_link(self.folder.join(twin), real)?,
+                Link::Symbolic(target) => symlink(&target, &real)?,
+            }
         }
         self.holds = Some(new);
         Ok(())
     }
 }
 
-/// What a sorted list of paths holds at one of them.
-fn held<'a>(holds: &'a [(PathBuf, Option<Node>)], path: &Path) -> Option<&'a Node> {
-    let index = holds.binary_search_by(|(held, _)| held.as_path().cmp(path)).ok()?;
-    holds[index].1.as_ref()
+enum Link {
+    Twin(PathBuf),
+    Symbolic(PathBuf),
+}
+
+/// What is in a folder that may hold anything.
+fn found(folder: &Path) -> io::Result<BTreeMap<PathBuf, Held>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(path) = open.pop() {
+        for entry in fs::read_dir(folder.join(&path))? {
+            let entry = entry?;
+            let (path, metadata) = (path.join(entry.file_name()), fs::symlink_metadata(entry.path())?);
+            let held = match metadata.is_dir() {
+                true => Held::Folder,
+                false if is_lone_file(&metadata) => Held::Doubtful,
+                false => Held::Link,
+            };
+            if metadata.is_dir() {
+                open.push(path.clone());
+            }
+            found.insert(path, held);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(unix)]
+fn is_lone_file(metadata: &Metadata) -> bool {
+    metadata.is_file() && identity(metadata).is_none()
+}
+
+/// Where nobody says how many names a file has, it is made anew.
+#[cfg(not(unix))]
+fn is_lone_file(_metadata: &Metadata) -> bool {
+    false
 }
 
 /// Writes what differs from before. Pages that are not the same are written even if their bytes are equal.
-fn write(path: &Path, file: &File, before: &File, create: bool) -> io::Result<()> {
-    let mut real = OpenOptions::new().write(true).create_new(create).open(path)?;
+fn write(mut real: fs::File, file: &File, before: &File) -> io::Result<()> {
     if file.size() != before.size() {
         real.set_len(file.size())?;
     }
@@ -267,12 +333,12 @@ fn write(path: &Path, file: &File, before: &File, create: bool) -> io::Result<()
     Ok(())
 }
 
-fn empty(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) }?;
+/// Writes everything, into the blocks that are there.
+fn overwrite(mut real: fs::File, file: &File) -> io::Result<()> {
+    if real.metadata()?.len() != file.size() {
+        real.set_len(file.size())?;
     }
-    Ok(())
+    real.write_all(&file.to_vec())
 }
 
 #[cfg(unix)]

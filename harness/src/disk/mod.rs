@@ -3,6 +3,7 @@
 pub mod file;
 pub mod folder;
 pub mod kill;
+mod laying;
 pub mod log;
 pub mod model;
 mod pending;

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::file::{PAGE, Page};
+use super::file::PAGE;
 use super::kill::prepare;
+use super::laying::Laying;
 use super::log::{Inode, Level, What};
 use super::model::Model;
 use super::timeline::{Data, NAME, Part, Parts, SECTOR, SECTORS, SHORT, SIZE, SIZES, TARGET, Timeline};
@@ -16,11 +17,11 @@ pub(crate) struct Pending<'t> {
     /// The pending steps, in order.
     pub(crate) steps: Vec<Held>,
     /// What is durable. Bytes that were synced before the size that shows them stand behind the end.
-    base: Tree,
+    pub(crate) base: Tree,
     /// Files of which bytes stand behind the end.
-    hidden: HashSet<Inode>,
+    pub(crate) hidden: Vec<Inode>,
     /// Pages of which some sectors are newer in the base than what is pending elsewhere in them.
-    uneven: HashSet<usize>,
+    pub(crate) uneven: HashSet<usize>,
     changed: HashMap<Inode, Changed>,
     /// The smallest size of a file that is pending.
     smallest: HashMap<Inode, u64>,
@@ -38,7 +39,7 @@ pub(crate) struct Held {
     /// The parts that a failed sync may have dropped from memory: no later sync writes them.
     pub(crate) poisoned: Parts,
     /// A truncation that is durable already cut off everything from here on.
-    limit: u64,
+    pub(crate) limit: u64,
 }
 
 /// How many steps there are up to the last that changed an inode in any way, or its shape: grew, shrank, created.
@@ -55,7 +56,7 @@ impl<'t> Pending<'t> {
             model,
             steps: Vec::new(),
             base: timeline.start.clone(),
-            hidden: HashSet::new(),
+            hidden: Vec::new(),
             uneven: HashSet::new(),
             changed: HashMap::new(),
             smallest: HashMap::new(),
@@ -289,18 +290,9 @@ impl<'t> Pending<'t> {
         }
         self.add_needed(&mut durable);
         self.add_cuts(&mut durable);
-        let (base, touched) = self.lay(&durable);
-        self.base = base;
-        for inode in touched {
-            let Some(file) = self.base.file(inode) else { continue };
-            let mut cut = (**file).clone();
-            cut.cut();
-            if cut.hash() == file.hash() {
-                self.hidden.remove(&inode)
-            } else {
-                self.hidden.insert(inode)
-            };
-        }
+        let mut laying = Laying::new(self);
+        laying.add(0, &durable);
+        (self.base, self.hidden) = laying.durable();
         self.retain(&durable);
     }
 
@@ -393,83 +385,4 @@ impl<'t> Pending<'t> {
             });
         }
     }
-
-    /// The disk that holds what is durable and these parts of what is pending.
-    pub(crate) fn disk(&self, kept: &[Parts]) -> Tree {
-        let (mut tree, mut touched) = self.lay(kept);
-        touched.extend(&self.hidden);
-        for inode in touched {
-            if let Ok(file) = tree.file_mut(inode) {
-                file.cut();
-            }
-        }
-        tree
-    }
-
-    /// The durable store with these parts on top, and the files that they touched.
-    fn lay(&self, kept: &[Parts]) -> (Tree, HashSet<Inode>) {
-        let mut tree = self.base.clone();
-        let mut touched = HashSet::new();
-        let mut lost = vec![false; self.timeline.cells];
-        self.uneven.iter().for_each(|slot| lost[*slot] = true);
-        for (held, kept) in self.steps.iter().zip(kept) {
-            match self.part(held) {
-                Part::Data(data) => {
-                    let sectors = held.parts & SECTORS;
-                    if *kept != 0
-                        && let Ok(file) = tree.file_mut(data.file)
-                    {
-                        touched.insert(data.file);
-                        let limit = held.limit.saturating_sub((data.index * PAGE) as u64).min(PAGE as u64) as usize;
-                        let even = !lost[data.slot] && !lost[data.cell] && limit == PAGE;
-                        if even && sectors != 0 && kept & SECTORS == sectors {
-                            file.set_page(data.index, data.after.clone());
-                        } else if kept & SECTORS != 0 {
-                            let page = composed(file.page(data.index), data.after.as_ref(), kept & SECTORS, limit);
-                            file.set_page(data.index, page);
-                        }
-                        let short = data.short().min(held.limit);
-                        match self.model {
-                            Model::Strict if kept & SIZE != 0 => file.set_size(data.size.min(held.limit)),
-                            Model::Strict if kept & SHORT != 0 => file.set_size(short),
-                            Model::Ext4 if kept & SIZES != 0 => file.set_size(file.size().max(short)),
-                            _ => {}
-                        }
-                    }
-                    if kept & SECTORS != sectors {
-                        lost[data.slot] = true;
-                    }
-                }
-                Part::Size { file: inode, cell, size } => {
-                    if *kept == 0 {
-                        lost[*cell] = true;
-                    } else if let Ok(file) = tree.file_mut(*inode) {
-                        touched.insert(*inode);
-                        file.truncate(*size);
-                    }
-                }
-                Part::Names { names, .. } => {
-                    for renamed in names.iter().filter(|renamed| kept & renamed.part != 0) {
-                        // A folder that no disk shows any more takes no names.
-                        let _ = tree.set_name(&renamed.place, renamed.inode);
-                    }
-                }
-                Part::Close { .. } => {}
-            }
-        }
-        (tree, touched)
-    }
-}
-
-/// A page with some sectors of a newer one, which counts as zeros from the limit on.
-fn composed(older: Option<&Page>, newer: Option<&Page>, sectors: Parts, limit: usize) -> Option<Page> {
-    let mut bytes = Page::copy(older);
-    let newer = Page::copy(newer);
-    for sector in (0..PAGE / SECTOR).filter(|sector| sectors & (1 << sector) != 0) {
-        let (start, end) = (sector * SECTOR, (sector + 1) * SECTOR);
-        let shown = limit.clamp(start, end);
-        bytes[start..shown].copy_from_slice(&newer[start..shown]);
-        bytes[shown..end].fill(0);
-    }
-    Page::new(bytes)
 }

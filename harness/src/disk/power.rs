@@ -10,7 +10,7 @@ use super::pending::Pending;
 use super::timeline::{Part, Parts, SECTORS, Timeline};
 
 /// How many images of one kind are made of the older pending steps at one cut.
-const OLDER: usize = 64;
+const OLDER: usize = 32;
 
 /// Of so many pending parts all choices are made rather than some by lot.
 const FEW_PARTS: u32 = 10;
@@ -95,7 +95,7 @@ pub(crate) struct Choices<'p, 't> {
     pending: &'p Pending<'t>,
     ops: Vec<Range<usize>>,
     files: Vec<Inode>,
-    prefixes: Vec<usize>,
+    pub(crate) prefixes: Vec<usize>,
     torn: Vec<Torn>,
     stale: Vec<(usize, Parts)>,
     parts: u32,

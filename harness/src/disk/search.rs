@@ -128,11 +128,20 @@ pub fn power_losses(timeline: &Timeline, model: Model, budget: &Budget, mut visi
     let familiar = familiar(timeline);
     walk(timeline, model, |pending, cut, fresh| {
         let choices = Choices::new(pending, fresh);
+        let wide = familiar[cut.op] && pending.steps.len() > WIDE;
         for strategy in Strategy::WHOLE {
-            for number in 0..choices.count(strategy) {
-                search.look(pending, &choices, cut, strategy, number, &mut visit);
-            }
             search.tried.possible += choices.count(strategy);
+            match strategy {
+                Strategy::Prefix => pending.prefixes(&choices.prefixes, |number, tree| {
+                    search.note(cut, strategy, number, tree, &mut visit);
+                }),
+                Strategy::File | Strategy::Names if wide => {}
+                _ => {
+                    for number in 0..choices.count(strategy) {
+                        search.look(pending, &choices, cut, strategy, number, &mut visit);
+                    }
+                }
+            }
         }
         let count = Strategy::SAMPLED.map(|strategy| choices.count(strategy));
         search.tried.possible += count.iter().sum::<usize>();
@@ -209,15 +218,15 @@ impl Search {
         number: usize,
         visit: &mut impl FnMut(Image),
     ) {
-        let seed = lot(self.seed, cut);
-        let tree = pending.disk(&choices.kept(strategy, number, seed));
+        let kept = choices.kept(strategy, number, lot(self.seed, cut));
+        self.note(cut, strategy, number, &pending.disk(&kept), visit);
+    }
+
+    fn note(&mut self, cut: Cut, strategy: Strategy, number: usize, tree: &Tree, visit: &mut impl FnMut(Image)) {
         let pick = Pick::Power { model: self.model, cut: cut.number, strategy, number, seed: self.seed };
-        if strategy == Strategy::Random {
-            self.tried.lots += 1
-        } else {
-            self.tried.tried += 1
-        }
-        self.known.image(pick, cut.op, cut.seen, &tree).into_iter().for_each(visit);
+        let count = if strategy == Strategy::Random { &mut self.tried.lots } else { &mut self.tried.tried };
+        *count += 1;
+        self.known.image(pick, cut.op, cut.seen, tree).into_iter().for_each(visit);
     }
 
     /// Draws until there are so many new disks, or hardly any are left.
@@ -247,6 +256,9 @@ impl Search {
 fn lot(seed: u64, cut: Cut) -> u64 {
     seed ^ (cut.number as u64).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
+
+/// Of more pending steps than this, not all that is made of files and names again and again is looked at.
+const WIDE: usize = 256;
 
 /// How often a stretch of the log of one shape is looked at with all strategies.
 const OFTEN: usize = 3;
