@@ -20,6 +20,8 @@ pub mod stdio;
 pub mod store;
 pub mod subject;
 mod target;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub mod tracer;
 
 pub use scratch::scratch;
 pub use target::{LoadError, Target};

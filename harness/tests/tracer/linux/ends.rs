@@ -1,0 +1,138 @@
+//! How a run ends: as the program ends, at once when it is asked to, and with nothing left behind.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use nack::tracer::{Recorder, Unrecorded};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::subject::{Run, Subject, waited};
+
+type Test = Box<dyn Fn(&Subject) -> Result<(), Failed> + Send>;
+
+pub(crate) fn trials() -> Vec<(String, Test)> {
+    let trials: [(&str, fn(&Subject) -> Result<(), Failed>); 7] = [
+        ("the_tracer_ends_with_the_programs_own_status", own_status),
+        ("a_program_that_kills_itself_inside_its_calls_is_told", killed_inside),
+        ("a_program_that_hangs_is_ended_in_good_order_when_asked", hung_up),
+        ("nothing_outlives_a_tracer_that_is_killed", killed_tracer),
+        ("a_program_that_does_not_exist_is_said", missing),
+        ("a_traced_tracer_says_that_it_is_already_traced", traced),
+        ("a_store_changed_from_elsewhere_is_no_recording", elsewhere),
+    ];
+    trials.into_iter().map(|(name, test)| (name.to_owned(), Box::new(test) as Test)).collect()
+}
+
+fn own_status(subject: &Subject) -> Result<(), Failed> {
+    let run = Run::new();
+    let output = run.run(subject.words("dynamic", "status"));
+    run.finish().map_err(|error| error.to_string())?;
+    if output.status.code() == Some(7) { Ok(()) } else { Err(output.status.to_string().into()) }
+}
+
+fn killed_inside(subject: &Subject) -> Result<(), Failed> {
+    for _ in 0..10 {
+        let run = Run::new();
+        let output = run.run(subject.words("dynamic", "killed_inside"));
+        run.finish().map_err(|error| error.to_string())?;
+        if output.status.signal() != Some(9) {
+            return Err(output.status.to_string().into());
+        }
+    }
+    Ok(())
+}
+
+/// Starts a program that hangs, and waits until it does.
+fn hanging(run: &Run, subject: &Subject) -> std::process::Child {
+    let child = run.start(subject.words("dynamic", "hangs"));
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while fs::read(run.store().join("hung")).unwrap_or_default() != b"hung" || processes(run).len() < 5 {
+        assert!(Instant::now() < deadline, "it never hung: {:?}", processes(run));
+        thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+/// The processes that run in a store's folder.
+fn processes(run: &Run) -> Vec<i32> {
+    let pids = fs::read_dir("/proc").expect("it is there").flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|folder| folder == run.store())).collect()
+}
+
+fn nothing_is_left(run: &Run) -> Result<(), Failed> {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while !processes(run).is_empty() {
+        if Instant::now() > deadline {
+            return Err(format!("left: {:?}", processes(run)).into());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+fn hung_up(subject: &Subject) -> Result<(), Failed> {
+    let run = Run::new();
+    let child = hanging(&run, subject);
+    kill_process_group(Pid::from_child(&child), Signal::TERM)?;
+    thread::sleep(Duration::from_millis(20));
+    if processes(&run).len() < 5 {
+        return Err("a signal that the program ignores ended it".into());
+    }
+    Recorder::hang_up(child.id());
+    let output = waited(child);
+    run.finish().map_err(|error| error.to_string())?;
+    if output.status.signal() != Some(9) {
+        return Err(output.status.to_string().into());
+    }
+    nothing_is_left(&run)
+}
+
+fn killed_tracer(subject: &Subject) -> Result<(), Failed> {
+    let run = Run::new();
+    let child = hanging(&run, subject);
+    kill_process(Pid::from_child(&child), Signal::KILL)?;
+    waited(child);
+    nothing_is_left(&run)?;
+    match run.finish() {
+        Err(Unrecorded::NoEnd) => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+fn missing(_: &Subject) -> Result<(), Failed> {
+    let run = Run::new();
+    run.run(vec!["./no-such-program".into()]);
+    match run.finish() {
+        Err(Unrecorded::NotStarted(why)) if why.contains("No such file") => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+fn traced(subject: &Subject) -> Result<(), Failed> {
+    let run = Run::new();
+    let traced = run.command(subject.words("dynamic", "status"));
+    let mut command = std::process::Command::new("strace");
+    command.args(["-f", "-o", "/dev/null"]).arg(traced.get_program()).args(traced.get_args());
+    if command.current_dir(run.store()).output().is_err() {
+        println!("not covered: there is no strace");
+        return Ok(());
+    }
+    match run.finish() {
+        Err(Unrecorded::Unsupported(whys)) if whys.iter().any(|why| why.contains("already traced")) => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+fn elsewhere(subject: &Subject) -> Result<(), Failed> {
+    let run = Run::new();
+    run.run(subject.words("dynamic", "status"));
+    fs::write(run.store().join("status"), "8")?;
+    match run.finish() {
+        Err(Unrecorded::Differs(difference)) if difference.to_string().starts_with("status: ") => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
