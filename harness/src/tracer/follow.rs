@@ -2,7 +2,6 @@
 //! flight, and whoever comes meanwhile waits at its entry, so the log has the order of the effects.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -80,14 +79,16 @@ impl<'a> Follow<'a> {
 
     /// Follows until nothing is left. A hang-up among the signals asks to end it all at once. Returns how the program
     /// ended, and whether everything vanished.
-    pub(super) fn run(&mut self, signals: &OwnedFd) -> io::Result<(Option<Ended>, bool)> {
+    pub(super) fn run(&mut self, signals: &OwnedFd) -> (Option<Ended>, bool) {
         let (mut hung_up, mut deadline) = (false, None::<Instant>);
         loop {
-            while let Ok(Some((tid, change))) = sys::next_change() {
-                self.change(tid, change);
-            }
-            if self.threads.is_empty() {
-                return Ok((self.ended, true));
+            loop {
+                match sys::next_change() {
+                    Ok(Some((tid, change))) => self.change(tid, change),
+                    Ok(None) => break,
+                    // There is nobody left to wait for.
+                    Err(_) => return (self.ended, true),
+                }
             }
             if hung_up && !self.killed && self.flight.is_none() {
                 self.kill();
@@ -97,7 +98,7 @@ impl<'a> Follow<'a> {
                 None if self.killed => deadline = Some(now + VANISHES_WITHIN),
                 None if hung_up => deadline = Some(now + RETURNS_WITHIN),
                 None if self.ended.is_some() => deadline = Some(now + LEFT_FOR),
-                Some(over) if now >= over && self.killed => return Ok((self.ended, false)),
+                Some(over) if now >= over && self.killed => return (self.ended, false),
                 Some(over) if now >= over => {
                     self.kill();
                     deadline = Some(now + VANISHES_WITHIN);
@@ -135,7 +136,7 @@ impl<'a> Follow<'a> {
             Change::Exited(code) => self.gone(tid, Ended::Exited(code)),
             Change::Killed(signal) => self.gone(tid, Ended::Killed(signal)),
             Change::Stopped(stop) => {
-                // A new thread may stop before its parent tells of it.
+                // A new thread is met by its own first stop. What its parent says of it may come when it has died.
                 self.threads.entry(tid).or_default();
                 self.stopped(tid, stop & 0xff, stop >> 8);
             }
@@ -176,9 +177,6 @@ impl<'a> Follow<'a> {
                 sys::resume(tid, Resume::On(0));
             }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
-                if let Ok(new) = sys::event_message(tid) {
-                    self.threads.entry(new).or_default();
-                }
                 sys::resume(tid, Resume::On(0));
             }
             EVENT_STOP if signal == libc::SIGTRAP => sys::resume(tid, Resume::On(0)),
@@ -196,7 +194,7 @@ impl<'a> Follow<'a> {
 
     /// A thread became another program: it has the process's number now, and its other threads are gone.
     fn executed(&mut self, tid: Tid) {
-        let old = sys::event_message(tid).unwrap_or(tid);
+        let old = sys::former(tid).unwrap_or(tid);
         if old != tid {
             self.threads.insert(tid, Thread::Runs);
             self.threads.remove(&old);

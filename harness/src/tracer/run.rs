@@ -64,7 +64,7 @@ fn followed(order: Order) -> io::Result<Ended> {
     allow_many_files();
     held.release()?;
     let mut follow = Follow::new(&mut record, held.pid, order.kill_at);
-    let (ended, vanished) = follow.run(&signals)?;
+    let (ended, vanished) = follow.run(&signals);
     let began = follow.began;
     if let Some(refusal) = (!began).then(|| not_begun(&held)).flatten() {
         record.write(&Entry::Refused(refusal));

@@ -155,8 +155,8 @@ pub(super) fn resume(tid: Tid, how: Resume) {
     };
 }
 
-/// What the event of a stop says: the new thread, or the old number of a thread that became the program.
-pub(super) fn event_message(tid: Tid) -> io::Result<Tid> {
+/// The old number of a thread that became another program.
+pub(super) fn former(tid: Tid) -> io::Result<Tid> {
     let mut message: libc::c_ulong = 0;
     ptrace(libc::PTRACE_GETEVENTMSG, tid, 0, ptr::from_mut(&mut message) as usize)?;
     Ok(message as Tid)

@@ -555,14 +555,37 @@ static void many(void) {
     printf("%ld\n", (to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec);
 }
 
+// Answers each line that it reads, after it wrote it down.
+static void replies(void) {
+    char line[100];
+    int fd = file("lines", O_APPEND);
+    while (fgets(line, sizeof line, stdin)) put(fd, line), put(1, "ok\n");
+}
+
+// Becomes another program, for which one call is refused with an error.
+static int denying(int call, int error, char **words) {
+    struct sock_filter code[] = {
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
+        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, call},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | error},
+        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+    };
+    struct sock_fprog program = {4, code};
+    MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    MUST(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    execv(words[0], words);
+    return 1;
+}
+
 int main(int count, char **words) {
+    if (count > 4 && strcmp(words[1], "denying") == 0) return denying(atoi(words[2]), atoi(words[3]), words + 4);
 #define DO(name) {#name, name}
     struct { const char *name; void (*does)(void); } all[] = {
         DO(partial), DO(scribbled), DO(append), DO(allocate), DO(moves), DO(nameless), DO(names), DO(copies),
         DO(mapped), DO(upgraded), DO(read_mapped), DO(left_out), DO(uring), DO(aio), DO(other_arch), DO(x32),
         DO(undumpable), DO(writes_and_ends), DO(spawns), DO(thread_executes), DO(stops), DO(alarmed), DO(outlived),
         DO(filtered), DO(unlinked), DO(races), DO(threads), DO(forks), DO(ends_inside), DO(killed_inside), DO(hangs),
-        DO(sends), DO(syncs), DO(status), DO(program), DO(many),
+        DO(sends), DO(syncs), DO(status), DO(replies), DO(program), DO(many),
     };
     self = realpath(words[0], NULL);
     for (unsigned i = 0; count == 2 && i < sizeof all / sizeof *all; i++)

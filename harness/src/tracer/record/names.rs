@@ -2,12 +2,13 @@
 
 use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::{Expected, Record};
 use crate::disk::log::{Bytes, Inode, Kind, Place, What};
 use crate::tracer::calls::PathAt;
-use crate::tracer::store::{Spot, kind};
+use crate::tracer::store::{Key, Spot, kind};
 use crate::tracer::sys::Tid;
 use crate::tracer::thread;
 
@@ -109,22 +110,27 @@ impl Record {
             }
             return Ok(None);
         }
-        Ok((metadata.is_dir() || metadata.file_type().is_symlink()).then_some(metadata))
+        let last = metadata.is_dir() || metadata.file_type().is_symlink() && metadata.nlink() == 1;
+        Ok(last.then_some(metadata))
     }
 
     pub(super) fn renames(&mut self, tid: Tid, from: PathAt, to: PathAt, flags: u32) -> io::Result<Option<Moved>> {
         let reach = |at: PathAt| Ok::<_, io::Error>(thread::path(tid, at.0, &thread::string(tid, at.1)?));
         let paths = (reach(from)?, reach(to)?);
-        let known = |spot: &Spot| fs::symlink_metadata(&spot.path).is_ok_and(|it| self.store.inode(&it).is_some());
-        let from = self.store.spot_of(&paths.0)?.filter(known);
+        let source = thread::found(fs::symlink_metadata(&paths.0))?;
+        let known = source.as_ref().is_some_and(|source| self.store.inode(source).is_some());
+        let from = self.store.spot_of(&paths.0)?.filter(|_| known);
         let to = self.store.spot_of(&paths.1)?;
         if from.is_none() && to.is_none() {
             return Ok(None);
         }
         let replaced = match &to {
             Some(to) if flags & libc::RENAME_EXCHANGE == 0 => match fs::symlink_metadata(&to.path) {
-                Ok(there) => self.last_of(&to.path, there)?,
-                Err(_) => None,
+                // Nothing happens to two names of one thing.
+                Ok(there) if source.is_none_or(|source| Key::of(&source) != Key::of(&there)) => {
+                    self.last_of(&to.path, there)?
+                }
+                _ => None,
             },
             _ => None,
         };
@@ -190,7 +196,7 @@ impl Record {
         if metadata.is_dir() {
             fs::read_dir(path)?.try_for_each(|entry| self.drop_all(&entry?.path()))?;
         }
-        if metadata.is_dir() || std::os::unix::fs::MetadataExt::nlink(&metadata) == 1 {
+        if metadata.is_dir() || metadata.nlink() == 1 {
             self.store.forget(&metadata);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! How a run ends: as the program ends, at once when it is asked to, and with nothing left behind.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,13 +15,15 @@ use super::subject::{Run, Subject, waited};
 type Test = Box<dyn Fn(&Subject) -> Result<(), Failed> + Send>;
 
 pub(crate) fn trials() -> Vec<(String, Test)> {
-    let trials: [(&str, fn(&Subject) -> Result<(), Failed>); 7] = [
+    let trials: [(&str, fn(&Subject) -> Result<(), Failed>); 9] = [
         ("the_tracer_ends_with_the_programs_own_status", own_status),
         ("a_program_that_kills_itself_inside_its_calls_is_told", killed_inside),
         ("a_program_that_hangs_is_ended_in_good_order_when_asked", hung_up),
         ("nothing_outlives_a_tracer_that_is_killed", killed_tracer),
         ("a_program_that_does_not_exist_is_said", missing),
         ("a_traced_tracer_says_that_it_is_already_traced", traced),
+        ("what_the_system_refuses_is_named", refusing),
+        ("marks_stand_between_what_was_done_before_and_after", marked),
         ("a_store_changed_from_elsewhere_is_no_recording", elsewhere),
     ];
     trials.into_iter().map(|(name, test)| (name.to_owned(), Box::new(test) as Test)).collect()
@@ -125,6 +128,59 @@ fn traced(subject: &Subject) -> Result<(), Failed> {
         Err(Unrecorded::Unsupported(whys)) if whys.iter().any(|why| why.contains("already traced")) => Ok(()),
         other => Err(format!("{other:?}").into()),
     }
+}
+
+/// Calls that a container may refuse the tracer, with the error it gives, and what is then said.
+const REFUSED: [(i64, i32, &str); 4] = [
+    (libc::SYS_ptrace, libc::EPERM, "ptrace is refused: "),
+    (libc::SYS_ptrace, libc::ENOSYS, "ptrace is refused: "),
+    (libc::SYS_seccomp, libc::EPERM, "seccomp is refused: "),
+    (libc::SYS_process_vm_readv, libc::ENOSYS, "the memory or the files of the subject cannot be read"),
+];
+
+fn refusing(subject: &Subject) -> Result<(), Failed> {
+    for (call, error, why) in REFUSED {
+        let run = Run::new();
+        let traced = run.command(subject.words("dynamic", "names"));
+        let denying = subject.words("dynamic", "denying");
+        let mut command = std::process::Command::new(&denying[0]);
+        command.arg(&denying[1]).args([call.to_string(), error.to_string()]);
+        command.arg(traced.get_program()).args(traced.get_args()).current_dir(run.store());
+        command.output()?;
+        match run.finish() {
+            Err(Unrecorded::Unsupported(whys)) if whys.iter().any(|said| said.contains(why)) => {}
+            other => return Err(format!("call {call} with error {error}: {other:?}").into()),
+        }
+    }
+    Ok(())
+}
+
+fn marked(subject: &Subject) -> Result<(), Failed> {
+    let run = Run::new();
+    let mut command = run.command(subject.words("dynamic", "replies"));
+    let mut child = command.stdin(std::process::Stdio::piped()).spawn()?;
+    let mut input = child.stdin.take().ok_or("it has a pipe")?;
+    let mut output = BufReader::new(child.stdout.take().ok_or("it has a pipe")?).lines();
+    let mut marks = Vec::new();
+    for number in [7, 8] {
+        // The subject rests: it waits for its next line.
+        while processes(&run).len() < 2 || !fs::exists(run.store().join("lines"))? {
+            thread::sleep(Duration::from_millis(1));
+        }
+        marks.push((run.recorder.position(), number));
+        writeln!(input, "line {number}")?;
+        if output.next().transpose()?.as_deref() != Some("ok") {
+            return Err("it did not answer".into());
+        }
+        // Its answer is here before its call has returned.
+        thread::sleep(Duration::from_millis(50));
+    }
+    drop(input);
+    waited(child);
+    let recording = run.recorder.finish(&marks).map_err(|error| error.to_string())?;
+    let words: Vec<_> = recording.ops.iter().map(|op| op.what.word()).collect();
+    let expected = ["open", "mark", "write", "send", "send", "mark", "write", "send", "send"];
+    if words == expected { Ok(()) } else { Err(format!("{words:?}").into()) }
 }
 
 fn elsewhere(subject: &Subject) -> Result<(), Failed> {

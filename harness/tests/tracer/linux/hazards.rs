@@ -1,7 +1,8 @@
 //! What is hard to record, each as a small program: the recording makes the real files, or the hazard is named.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::chown;
 use std::process::Command;
 
 use libtest_mimic::Failed;
@@ -64,7 +65,19 @@ pub(crate) fn trials() -> Vec<(String, Test)> {
     trials.push(("everything_is_told_as_an_ordinary_user_too".into(), Box::new(ordinary)));
     trials.push(("a_send_stands_between_the_writes_around_it".into(), Box::new(ordered)));
     trials.push(("each_way_to_sync_is_told_apart".into(), Box::new(synced)));
+    trials.push(("an_actor_is_a_process_and_not_a_thread".into(), Box::new(actors)));
     trials
+}
+
+fn actors(subject: &Subject) -> Result<(), Failed> {
+    for (program, expected) in [("threads", 1), ("spawns", 3), ("forks", 75)] {
+        let recording = record(&Run::new(), subject, "dynamic", program)?;
+        let actors: BTreeSet<u32> = recording.ops.iter().map(|op| op.actor).collect();
+        if !actors.iter().copied().eq(0..expected) {
+            return Err(format!("{program}: {actors:?}").into());
+        }
+    }
+    Ok(())
 }
 
 fn told(subject: &Subject, program: &str) -> Result<(), Failed> {
@@ -117,8 +130,8 @@ fn ordinary(subject: &Subject) -> Result<(), Failed> {
     }
     // What this very program lies in may be closed to others.
     let own = tempfile::NamedTempFile::with_prefix("tracer-")?.into_temp_path();
-    fs::copy(std::env::current_exe()?, &own)?;
-    fs::set_permissions(&own, PermissionsExt::from_mode(0o755))?;
+    // Not by this process: a child that another test forks meanwhile would keep it open for writing.
+    Command::new("install").args(["-m", "755"]).arg(std::env::current_exe()?).arg(&own).status()?;
     for program in TOLD {
         let run = Run::new();
         for folder in [run.path().to_owned(), run.store(), run.path().join("outside")] {
