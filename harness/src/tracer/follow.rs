@@ -39,7 +39,7 @@ enum Thread {
     /// It stands at the entry of a call until the one in flight has returned.
     Waits(Entry),
     /// It is inside a call that matters at its return.
-    Inside(Pending),
+    Inside(Box<Pending>),
 }
 
 /// A run that is followed.
@@ -211,7 +211,7 @@ impl<'a> Follow<'a> {
                 if pending.alone {
                     self.flight = Some(tid);
                 }
-                self.threads.insert(tid, Thread::Inside(pending));
+                self.threads.insert(tid, Thread::Inside(Box::new(pending)));
                 // A send is an operation from its entry on.
                 if self.record.ops == before || !self.is_over() {
                     sys::resume(tid, Resume::UntilReturn);
@@ -227,7 +227,7 @@ impl<'a> Follow<'a> {
     fn returns(&mut self, tid: Tid, result: i64) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         if let Thread::Inside(pending) = std::mem::take(thread) {
-            self.record.returned(tid, pending, result);
+            self.record.returned(tid, *pending, result);
             if !self.is_over() {
                 self.landed(tid);
             }
