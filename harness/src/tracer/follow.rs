@@ -165,8 +165,8 @@ impl<'a> Follow<'a> {
                 Err(error) => self.blind(tid, error),
             },
             libc::PTRACE_EVENT_EXEC => {
+                // The process's other threads are gone, each by its own last stop, and this one has the first's number.
                 self.began |= tid == self.first;
-                self.executed(tid);
                 sys::resume(tid, Resume::On(0));
             }
             // Its last stop: a call that it was killed in has come to its end, and shows in the register.
@@ -189,17 +189,6 @@ impl<'a> Follow<'a> {
                 Err(error) => self.blind(tid, error),
             },
             _ => sys::resume(tid, Resume::On(signal)),
-        }
-    }
-
-    /// A thread became another program: it has the process's number now, and its other threads are gone.
-    fn executed(&mut self, tid: Tid) {
-        let old = sys::former(tid).unwrap_or(tid);
-        if old != tid {
-            self.threads.insert(tid, Thread::Runs);
-            self.threads.remove(&old);
-            self.landed(old);
-            self.landed(tid);
         }
     }
 

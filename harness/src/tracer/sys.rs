@@ -155,13 +155,6 @@ pub(super) fn resume(tid: Tid, how: Resume) {
     };
 }
 
-/// The old number of a thread that became another program.
-pub(super) fn former(tid: Tid) -> io::Result<Tid> {
-    let mut message: libc::c_ulong = 0;
-    ptrace(libc::PTRACE_GETEVENTMSG, tid, 0, ptr::from_mut(&mut message) as usize)?;
-    Ok(message as Tid)
-}
-
 /// A call at its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {

@@ -15,7 +15,8 @@ use super::subject::{Run, Subject, waited};
 type Test = Box<dyn Fn(&Subject) -> Result<(), Failed> + Send>;
 
 pub(crate) fn trials() -> Vec<(String, Test)> {
-    let trials: [(&str, fn(&Subject) -> Result<(), Failed>); 9] = [
+    type Plain = fn(&Subject) -> Result<(), Failed>;
+    let trials: [(&str, Plain); 9] = [
         ("the_tracer_ends_with_the_programs_own_status", own_status),
         ("a_program_that_kills_itself_inside_its_calls_is_told", killed_inside),
         ("a_program_that_hangs_is_ended_in_good_order_when_asked", hung_up),
@@ -70,7 +71,11 @@ fn nothing_is_left(run: &Run) -> Result<(), Failed> {
     let deadline = Instant::now() + Duration::from_secs(2);
     while !processes(run).is_empty() {
         if Instant::now() > deadline {
-            return Err(format!("left: {:?}", processes(run)).into());
+            let left = processes(run);
+            for pid in left.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+                kill_process(pid, Signal::KILL)?;
+            }
+            return Err(format!("left: {left:?}").into());
         }
         thread::sleep(Duration::from_millis(1));
     }
@@ -80,14 +85,16 @@ fn nothing_is_left(run: &Run) -> Result<(), Failed> {
 fn hung_up(subject: &Subject) -> Result<(), Failed> {
     let run = Run::new();
     let child = hanging(&run, subject);
-    kill_process_group(Pid::from_child(&child), Signal::TERM)?;
+    let signalled = kill_process_group(Pid::from_child(&child), Signal::TERM);
     thread::sleep(Duration::from_millis(20));
-    if processes(&run).len() < 5 {
-        return Err("a signal that the program ignores ended it".into());
-    }
+    let alive = processes(&run).len();
     Recorder::hang_up(child.id());
     let output = waited(child);
+    signalled?;
     run.finish().map_err(|error| error.to_string())?;
+    if alive < 5 {
+        return Err("a signal that the program ignores ended it".into());
+    }
     if output.status.signal() != Some(9) {
         return Err(output.status.to_string().into());
     }
@@ -97,9 +104,12 @@ fn hung_up(subject: &Subject) -> Result<(), Failed> {
 fn killed_tracer(subject: &Subject) -> Result<(), Failed> {
     let run = Run::new();
     let child = hanging(&run, subject);
-    kill_process(Pid::from_child(&child), Signal::KILL)?;
+    let killed = kill_process(Pid::from_child(&child), Signal::KILL);
+    // Before its pipes are read, which whatever is left would hold open.
+    let left = nothing_is_left(&run);
     waited(child);
-    nothing_is_left(&run)?;
+    killed?;
+    left?;
     match run.finish() {
         Err(Unrecorded::NoEnd) => Ok(()),
         other => Err(format!("{other:?}").into()),
