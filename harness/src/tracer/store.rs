@@ -2,11 +2,12 @@
 //! device and inode number, never by path or descriptor. A handle keeps the number from being used again.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::calls::PathAt;
@@ -111,8 +112,12 @@ impl Store {
     /// Gets a handle on a file while it can be reached.
     pub(super) fn hold(&mut self, inode: Inode, path: &Path) -> io::Result<&File> {
         Ok(match self.handles.entry(inode) {
-            std::collections::hash_map::Entry::Occupied(held) => held.into_mut(),
-            std::collections::hash_map::Entry::Vacant(free) => free.insert(File::open(path)?),
+            Entry::Occupied(held) => held.into_mut(),
+            Entry::Vacant(free) => {
+                // Never waiting: for the other end of a pipe, or for somebody's lease.
+                let mut options = File::options();
+                free.insert(options.read(true).custom_flags(libc::O_NONBLOCK).open(path)?)
+            }
         })
     }
 

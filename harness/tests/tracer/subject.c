@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -494,6 +495,24 @@ static void sends(void) {
     put(2, "error\n");
 }
 
+// Sends in all ways to the port that a file outside names.
+static void connects(void) {
+    FILE *text = fopen("../outside/port", "r");
+    int port, to = socket(AF_INET, SOCK_STREAM, 0), source = file("source", 0), ends[2];
+    MUST(text && fscanf(text, "%d", &port) == 1 && pipe(ends) == 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    MUST(connect(to, (struct sockaddr *)&address, sizeof address) == 0);
+    put(source, "0123456789"), put(ends[1], "piped");
+    put(to, "write");
+    MUST(send(to, "send", 4, 0) == 4);
+    struct iovec two[] = {{"me", 2}, {"ssage", 5}};
+    struct mmsghdr both[2] = {{.msg_hdr = {.msg_iov = two, .msg_iovlen = 2}}, {.msg_hdr = {.msg_iov = two, .msg_iovlen = 1}}};
+    MUST(sendmsg(to, &both[0].msg_hdr, 0) == 7 && sendmmsg(to, both, 2, 0) == 2);
+    off_t at = 3;
+    MUST(sendfile(to, source, &at, 4) == 4);
+    MUST(splice(ends[0], NULL, to, NULL, 5, 0) == 5);
+}
+
 static void syncs(void) {
     int fd = file("synced", O_DSYNC), full = file("full", O_SYNC), plain = file("plain", 0);
     put(fd, "data"), put(full, "full"), put(plain, "none");
@@ -585,7 +604,7 @@ int main(int count, char **words) {
         DO(mapped), DO(upgraded), DO(read_mapped), DO(left_out), DO(uring), DO(aio), DO(other_arch), DO(x32),
         DO(undumpable), DO(writes_and_ends), DO(spawns), DO(thread_executes), DO(stops), DO(alarmed), DO(outlived),
         DO(filtered), DO(unlinked), DO(races), DO(threads), DO(forks), DO(ends_inside), DO(killed_inside), DO(hangs),
-        DO(sends), DO(syncs), DO(status), DO(replies), DO(program), DO(many),
+        DO(sends), DO(connects), DO(syncs), DO(status), DO(replies), DO(program), DO(many),
     };
     self = realpath(words[0], NULL);
     for (unsigned i = 0; count == 2 && i < sizeof all / sizeof *all; i++)

@@ -100,13 +100,10 @@ fn given(tid: Tid, data: Data) -> io::Result<Vec<u8>> {
             Ok(bytes)
         }
         Data::File(fd, offset, length) => {
-            let file = File::open(thread::descriptor(tid, fd))?;
-            if !file.metadata()?.is_file() {
-                return Ok(Vec::new());
-            }
+            let Some(metadata) = thread::behind(tid, fd)?.filter(Metadata::is_file) else { return Ok(Vec::new()) };
             let offset = offset.map_or_else(|| thread::description(tid, fd).map(|it| it.position), Ok)?;
-            let mut bytes = vec![0; file.metadata()?.len().saturating_sub(offset).min(length).min(LARGEST) as usize];
-            file.read_exact_at(&mut bytes, offset)?;
+            let mut bytes = vec![0; metadata.len().saturating_sub(offset).min(length).min(LARGEST) as usize];
+            File::open(thread::descriptor(tid, fd))?.read_exact_at(&mut bytes, offset)?;
             Ok(bytes)
         }
         Data::Pipe => Ok(Vec::new()),

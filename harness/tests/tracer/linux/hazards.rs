@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::process::Command;
 
@@ -64,6 +65,7 @@ pub(crate) fn trials() -> Vec<(String, Test)> {
     }
     trials.push(("everything_is_told_as_an_ordinary_user_too".into(), Box::new(ordinary)));
     trials.push(("a_send_stands_between_the_writes_around_it".into(), Box::new(ordered)));
+    trials.push(("a_send_to_a_socket_names_the_port_of_its_peer".into(), Box::new(connected)));
     trials.push(("each_way_to_sync_is_told_apart".into(), Box::new(synced)));
     trials.push(("an_actor_is_a_process_and_not_a_thread".into(), Box::new(actors)));
     trials
@@ -170,6 +172,23 @@ fn ordered(subject: &Subject) -> Result<(), Failed> {
     let words = words.collect::<Vec<_>>().join(", ");
     let expected = "open, write claimed, sync, send 1 first, sent 1 6, write sent, send 1 second, sent 1 7, \
                     send 2 error, sent 2 6";
+    if words == expected { Ok(()) } else { Err(words.into()) }
+}
+
+fn connected(subject: &Subject) -> Result<(), Failed> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let port = listener.local_addr()?.port();
+    let run = Run::new();
+    fs::write(run.path().join("outside/port"), port.to_string())?;
+    let recording = record(&run, subject, "dynamic", "connects")?;
+    let words = recording.ops.iter().filter_map(|op| match &op.what {
+        What::Send { channel, bytes } if *channel == u32::from(port) => {
+            Some(format!("{} {}", op.call, String::from_utf8_lossy(bytes)))
+        }
+        _ => None,
+    });
+    let words = words.collect::<Vec<_>>().join(", ");
+    let expected = "write write, sendto send, sendmsg message, sendmmsg messageme, sendfile 3456, splice ";
     if words == expected { Ok(()) } else { Err(words.into()) }
 }
 
