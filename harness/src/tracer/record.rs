@@ -61,6 +61,8 @@ enum Expected {
     Rename(Moved),
     Sent {
         channel: u32,
+        /// Where several messages lie, if there are.
+        messages: Option<u64>,
     },
     Map {
         fd: i32,
@@ -226,10 +228,7 @@ impl Record {
                 self.log(tid, name, What::Sync { inode, level, ok: result == 0 });
                 return Ok(());
             }
-            Expected::Sent { channel } => {
-                self.sent(tid, name, channel, result);
-                return Ok(());
-            }
+            Expected::Sent { channel, messages } => return self.sent(tid, name, channel, messages, result),
             _ if result < 0 => return Ok(()),
             _ => {}
         }

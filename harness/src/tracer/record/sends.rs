@@ -77,12 +77,31 @@ impl Record {
         let Some(channel) = self.channels.of(tid, fd, &metadata)? else { return Ok(None) };
         let bytes = Bytes::from(given(tid, data)?);
         self.log(tid, name, What::Send { channel, bytes });
-        Ok(Some(Expected::Sent { channel }))
+        let messages = if let Data::Messages(address, _) = data { Some(address) } else { None };
+        Ok(Some(Expected::Sent { channel, messages }))
     }
 
-    pub(super) fn sent(&mut self, tid: Tid, name: &'static str, channel: u32, result: i64) {
-        self.log(tid, name, What::Sent { channel, taken: result.max(0) as u64 });
+    pub(super) fn sent(
+        &mut self,
+        tid: Tid,
+        name: &'static str,
+        channel: u32,
+        messages: Option<u64>,
+        result: i64,
+    ) -> io::Result<()> {
+        let result = result.max(0) as u64;
+        let taken = match messages {
+            None => result,
+            // Of several messages it returns how many went, and beside each stands how much of it.
+            Some(address) => (0..result).map(|index| message_taken(tid, address, index)).sum::<io::Result<u64>>()?,
+        };
+        self.log(tid, name, What::Sent { channel, taken });
+        Ok(())
     }
+}
+
+fn message_taken(tid: Tid, address: u64, index: u64) -> io::Result<u64> {
+    thread::word(tid, address + 64 * index + 56).map(|word| word & u64::from(u32::MAX))
 }
 
 /// All that a call was given to send. What is in a pipe cannot be seen, and is none.

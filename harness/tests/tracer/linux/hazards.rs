@@ -185,10 +185,12 @@ fn connected(subject: &Subject) -> Result<(), Failed> {
         What::Send { channel, bytes } if *channel == u32::from(port) => {
             Some(format!("{} {}", op.call, String::from_utf8_lossy(bytes)))
         }
+        What::Sent { channel, taken } if *channel == u32::from(port) => Some(taken.to_string()),
         _ => None,
     });
     let words = words.collect::<Vec<_>>().join(", ");
-    let expected = "write write, sendto send, sendmsg message, sendmmsg messageme, sendfile 3456, splice ";
+    let expected =
+        "write write, 5, sendto send, 4, sendmsg message, 7, sendmmsg messageme, 9, sendfile 3456, 4, splice , 5";
     if words == expected { Ok(()) } else { Err(words.into()) }
 }
 
