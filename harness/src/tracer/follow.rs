@@ -165,9 +165,11 @@ impl<'a> Follow<'a> {
                 Err(error) => self.blind(tid, error),
             },
             libc::PTRACE_EVENT_EXEC => {
-                // The process's other threads are gone, each by its own last stop, and this one has the first's number.
+                // The process's other threads are gone, and this one has the first's number, whose end nobody reports.
                 self.began |= tid == self.first;
+                self.threads.insert(tid, Thread::Runs);
                 sys::resume(tid, Resume::On(0));
+                self.landed(tid);
             }
             // Its last stop: a call that it was killed in has come to its end, and shows in the register.
             libc::PTRACE_EVENT_EXIT => {

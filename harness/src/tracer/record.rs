@@ -5,7 +5,7 @@ mod bytes;
 mod names;
 mod sends;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -85,6 +85,8 @@ pub(super) struct Record {
     pub(super) ops: u64,
     kept: u64,
     said: HashSet<String>,
+    /// Files that were cut to nothing and may still be written to, and who cut them.
+    cut: BTreeMap<Inode, u32>,
     /// Whether some file of the store is mapped so that it could be made writable.
     mapped: bool,
     /// The log itself could not be written: there is no use in going on.
@@ -105,6 +107,7 @@ impl Record {
             ops: 0,
             kept: 0,
             said: HashSet::new(),
+            cut: BTreeMap::new(),
             mapped: false,
             lost: None,
         })
@@ -156,12 +159,17 @@ impl Record {
             return self.broken("too large", "a run may write at most 256 MB");
         }
         let actor = self.actor(tid);
-        self.write(&Logged::Op(Op { actor, call: call.into(), what }));
+        self.write_op(Op { actor, call: call.into(), what });
+    }
+
+    fn write_op(&mut self, op: Op) {
+        self.write(&Logged::Op(op));
         self.ops += 1;
     }
 
     /// A call at its entry; what to do when it returns, if anything.
     pub(super) fn entry(&mut self, tid: Tid, entry: &Entry) -> Option<Pending> {
+        self.closes();
         let name = super::filter::name(entry.number).unwrap_or("call");
         let found = calls::read(tid, entry).and_then(|named| match named {
             Some(named) => self.expect(tid, named),
@@ -237,7 +245,7 @@ impl Record {
                 self.wrote(tid, name, (fd, inode), offset, synced, result as u64)
             }
             Expected::Resize { inode, size } => {
-                self.log(tid, name, What::Size { inode, size });
+                self.resized(tid, name, inode, size);
                 Ok(())
             }
             Expected::Change(before) => self.changed(tid, name, before),

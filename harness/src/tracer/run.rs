@@ -73,6 +73,7 @@ fn followed(order: Order) -> io::Result<Ended> {
     if !vanished {
         record.write(&Entry::Broken("not every process could be ended".to_owned()));
     }
+    record.closes();
     record.write(&Entry::End);
     ended.ok_or_else(|| io::ErrorKind::NotFound.into())
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::calls::PathAt;
-use super::sys::Tid;
+use super::sys::{self, Tid};
 use super::thread;
 use crate::disk::folder;
 use crate::disk::log::{Inode, Kind, Place, is_left_out};
@@ -119,6 +119,11 @@ impl Store {
                 free.insert(options.read(true).custom_flags(libc::O_NONBLOCK).open(path)?)
             }
         })
+    }
+
+    /// Whether nobody has a file open for writing, as far as it can be told.
+    pub(super) fn is_closed(&self, inode: Inode) -> bool {
+        self.handles.get(&inode).is_some_and(sys::has_no_writer)
     }
 
     /// A range of a file as it is now. Whoever asks sees to it that nobody changes it meanwhile.

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_void};
+use std::fs::File;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -279,6 +280,15 @@ pub(super) fn read_memory(tid: Tid, address: u64, into: &mut [u8]) -> io::Result
         -1 => Err(io::Error::last_os_error()),
         read => Ok(read as usize),
     }
+}
+
+/// Whether nobody has a file open for writing: only then the system gives a lease on it, which is given back at once.
+pub(super) fn has_no_writer(file: &File) -> bool {
+    let lease = |kind: libc::c_int| {
+        // SAFETY: a plain call on an open descriptor.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) == 0 }
+    };
+    lease(libc::F_RDLCK) && lease(libc::F_UNLCK)
 }
 
 /// Ends this process by the signal that ended the program, without a core file of its own.

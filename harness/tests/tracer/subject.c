@@ -574,6 +574,19 @@ static void many(void) {
     printf("%ld\n", (to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec);
 }
 
+// Closes what was cut to nothing, once at once and once only when a copy of the descriptor is closed, too.
+static void closes(void) {
+    put(file("state", 0), "old");
+    int fd = file("state", O_TRUNC);
+    put(fd, "new");
+    int copy = dup(fd);
+    close(fd);
+    put(file("other", 0), "1");
+    close(copy);
+    for (fd = 3; fd < 10; fd++) close(fd);
+    put(file("another", 0), "2");
+}
+
 // Answers each line that it reads, after it wrote it down.
 static void replies(void) {
     char line[100];
@@ -604,7 +617,7 @@ int main(int count, char **words) {
         DO(mapped), DO(upgraded), DO(read_mapped), DO(left_out), DO(uring), DO(aio), DO(other_arch), DO(x32),
         DO(undumpable), DO(writes_and_ends), DO(spawns), DO(thread_executes), DO(stops), DO(alarmed), DO(outlived),
         DO(filtered), DO(unlinked), DO(races), DO(threads), DO(forks), DO(ends_inside), DO(killed_inside), DO(hangs),
-        DO(sends), DO(connects), DO(syncs), DO(status), DO(replies), DO(program), DO(many),
+        DO(sends), DO(connects), DO(syncs), DO(status), DO(closes), DO(replies), DO(program), DO(many),
     };
     self = realpath(words[0], NULL);
     for (unsigned i = 0; count == 2 && i < sizeof all / sizeof *all; i++)

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{Record, too_large};
-use crate::disk::log::{Bytes, Inode, Level, What};
+use crate::disk::log::{Bytes, Inode, Level, Op, What};
 use crate::tracer::calls::{Offset, Target};
 use crate::tracer::sys::Tid;
 use crate::tracer::thread;
@@ -64,6 +64,23 @@ impl Record {
         let bytes = Bytes::from(self.store.read(inode, &path, offset, length)?);
         self.log(tid, name, What::Write { inode, offset, bytes, synced });
         Ok(())
+    }
+
+    pub(super) fn resized(&mut self, tid: Tid, name: &'static str, inode: Inode, size: u64) {
+        self.log(tid, name, What::Size { inode, size });
+        if size == 0 {
+            let actor = self.actor(tid);
+            self.cut.insert(inode, actor);
+        }
+    }
+
+    /// Writes down which of the files that were cut to nothing nobody writes to any more. No close stops a program, for
+    /// most are of other files; it is as good to know of one before whatever comes next.
+    pub(in crate::tracer) fn closes(&mut self) {
+        let store = &self.store;
+        for (inode, actor) in self.cut.extract_if(.., |inode, _| store.is_closed(*inode)).collect::<Vec<_>>() {
+            self.write_op(Op { actor, call: "close".into(), what: What::Close { inode } });
+        }
     }
 
     /// Keeps what a file holds before a call that changes it in its own way.

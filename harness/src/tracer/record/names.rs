@@ -56,7 +56,11 @@ impl Record {
     pub(super) fn opened(&mut self, tid: Tid, name: &'static str, opened: Opened, fd: i32) -> io::Result<()> {
         let path = thread::descriptor(tid, fd);
         let what = match opened {
-            Opened::Cut(inode) => What::Size { inode, size: 0 },
+            Opened::Cut(inode) => {
+                self.store.hold(inode, &path)?;
+                self.resized(tid, name, inode, 0);
+                return Ok(());
+            }
             Opened::Nameless => {
                 let inode = self.store.add(&fs::metadata(&path)?);
                 What::New { inode, kind: Kind::File, at: None }

@@ -66,6 +66,7 @@ pub(crate) fn trials() -> Vec<(String, Test)> {
     trials.push(("everything_is_told_as_an_ordinary_user_too".into(), Box::new(ordinary)));
     trials.push(("a_send_stands_between_the_writes_around_it".into(), Box::new(ordered)));
     trials.push(("a_send_to_a_socket_names_the_port_of_its_peer".into(), Box::new(connected)));
+    trials.push(("a_file_that_was_cut_is_closed_with_its_last_writer".into(), Box::new(closed)));
     trials.push(("each_way_to_sync_is_told_apart".into(), Box::new(synced)));
     trials.push(("an_actor_is_a_process_and_not_a_thread".into(), Box::new(actors)));
     trials
@@ -192,6 +193,13 @@ fn connected(subject: &Subject) -> Result<(), Failed> {
     let expected =
         "write write, 5, sendto send, 4, sendmsg message, 7, sendmmsg messageme, 9, sendfile 3456, 4, splice , 5";
     if words == expected { Ok(()) } else { Err(words.into()) }
+}
+
+fn closed(subject: &Subject) -> Result<(), Failed> {
+    let recording = record(&Run::new(), subject, "dynamic", "closes")?;
+    let words: Vec<_> = recording.ops.iter().map(|op| op.what.word()).collect();
+    let expected = ["open", "write", "truncate", "write", "open", "write", "close", "open", "write"];
+    if words == expected { Ok(()) } else { Err(format!("{words:?}").into()) }
 }
 
 fn synced(subject: &Subject) -> Result<(), Failed> {
