@@ -196,22 +196,22 @@ impl<'a> Follow<'a> {
 
     fn enter(&mut self, tid: Tid, entry: &Entry) {
         let before = self.record.ops;
-        let pending = self.record.entry(tid, entry);
-        match pending {
+        let how = match self.record.entry(tid, entry) {
             Some(pending) => {
                 if pending.alone {
                     self.flight = Some(tid);
                 }
                 self.threads.insert(tid, Thread::Inside(Box::new(pending)));
-                // A send is an operation from its entry on.
-                if self.record.ops == before || !self.is_over() {
-                    sys::resume(tid, Resume::UntilReturn);
-                }
+                Resume::UntilReturn
             }
             None => {
                 self.threads.insert(tid, Thread::Runs);
-                sys::resume(tid, Resume::On(0));
+                Resume::On(0)
             }
+        };
+        // A send is an operation from its entry on, and a close may have been noticed.
+        if self.record.ops == before || !self.is_over() {
+            sys::resume(tid, how);
         }
     }
 

@@ -65,11 +65,13 @@ fn random(subject: &Subject) -> Result<(), Failed> {
             all
         });
         let whole = recorded(subject, &lines, None).map_err(TestCaseError::fail)?;
-        let point = 1 + point.index(whole.0.ops.len());
+        // The end of the program closes what it cut, and is nothing to be killed behind.
+        let closes = |op: &Op| matches!(op.what, What::Close { .. });
+        let last = whole.0.ops.iter().rposition(|op| !closes(op)).unwrap_or(0);
+        let point = 1 + point.index(last + 1);
         let (cut, run) = recorded(subject, &lines, Some(point as u64)).map_err(TestCaseError::fail)?;
         prop_assert!(cut.ops.len() >= point);
         // The kill closes what was open.
-        let closes = |op: &Op| matches!(op.what, What::Close { .. });
         prop_assert!(cut.ops[point..].iter().all(closes), "{:?}", cut.ops);
         let mut tree = whole.0.start;
         for op in &whole.0.ops[..point] {
