@@ -110,6 +110,33 @@ pub enum Answers {
     },
 }
 
+impl From<Action> for Answer {
+    /// An answer that no contract scripts.
+    fn from(does: Action) -> Answer {
+        Answer { class: String::new(), sample: String::new(), does }
+    }
+}
+
+impl Answers {
+    /// Every answer of the script.
+    pub fn all(&self) -> impl Iterator<Item = &Answer> {
+        let (in_order, by_id) = match self {
+            Answers::InOrder(answers) => (Some(answers), None),
+            Answers::ById { ids, otherwise } => (None, Some(ids.values().chain(otherwise))),
+        };
+        in_order.into_iter().flatten().chain(by_id.into_iter().flatten())
+    }
+
+    /// Every answer of the script, to be changed.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Answer> {
+        let (in_order, by_id) = match self {
+            Answers::InOrder(answers) => (Some(answers), None),
+            Answers::ById { ids, otherwise } => (None, Some(ids.values_mut().chain(otherwise))),
+        };
+        in_order.into_iter().flatten().chain(by_id.into_iter().flatten())
+    }
+}
+
 /// One scripted answer: its class and sample in the effect's domains, and what it does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
@@ -220,6 +247,10 @@ pub enum At {
     Everywhere,
     /// At the n-th of those points only, counted from 1; for replay.
     Nth(u32),
+    /// When the caller has sent its request, and before any answer.
+    Request,
+    /// When the answer was sent, and before it reached the caller.
+    Reply,
 }
 
 /// The kinds of fault that a contract can name.
@@ -236,6 +267,8 @@ pub enum FaultKind {
     Stop,
     /// Writes of the store fail from there to the end of the call.
     Storage(StorageFault),
+    /// The caller never has its answer: it hung up at the request, or the reply was lost on its way.
+    Lost,
 }
 
 /// How a store fails.

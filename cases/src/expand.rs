@@ -8,19 +8,22 @@ use nack_contracts::template::{Unknown, fill};
 use nack_contracts::{Field, Fields, Finding, Kind, Map, Node, Span, Value, plain, suggest};
 
 use crate::bind::{Column, Combination, Is, combinations};
-use crate::case::{Action, Answers, Call, Case, FaultKind, Place, Step};
+use crate::case::{Action, Call, Case, FaultKind, Place, Step};
 use crate::steps::step;
+use crate::surroundings::{Surroundings, spell};
 
-/// Every case of a contract, for a subject with these capabilities. They choose the base sample of each input (the
-/// first that the subject can be given) and nothing else: a case that the subject cannot be given stays in the list.
+/// Every case of a contract, for a subject in these surroundings. Capabilities choose the base sample of each input
+/// (the first that the subject can be given) and nothing else: a case that the subject cannot be given stays in the
+/// list. Further answers of its outside are further samples, and so further cases.
 ///
 /// # Errors
 /// Every finding in the scenarios and gates.
-pub fn expand(contract: &Contract, capabilities: &[String]) -> Result<Vec<Case>, Vec<Finding>> {
+pub fn expand(contract: &Contract, surroundings: &Surroundings) -> Result<Vec<Case>, Vec<Finding>> {
+    let contract = &*surroundings.widen(contract);
     let mut cases = Vec::new();
     let mut findings = Vec::new();
     for scenario in &contract.scenarios {
-        let expander = Expander { contract, scenario, capabilities };
+        let expander = Expander { contract, scenario, capabilities: &surroundings.capabilities };
         if let Err(found) = expander.cases(&mut cases) {
             findings.extend(found);
         }
@@ -43,7 +46,7 @@ pub fn expand(contract: &Contract, capabilities: &[String]) -> Result<Vec<Case>,
 /// As [`expand`].
 pub fn expand_all(contract: &Contract) -> Result<Vec<Case>, Vec<Finding>> {
     let everything: Vec<String> = contract.capabilities.keys().cloned().collect();
-    expand(contract, &everything)
+    expand(contract, &Surroundings::of(everything))
 }
 
 fn twins(contract: &Contract, cases: &[Case]) -> Vec<Finding> {
@@ -177,7 +180,8 @@ impl Expander<'_> {
         let Kind::List(steps) = fill(&list, Unknown::Refuse, &lookup)?.kind else {
             unreachable!("a list stays a list")
         };
-        let steps: Vec<Step> = steps.iter().map(|node| step(contract, node)).collect::<Result<_, _>>()?;
+        let mut steps: Vec<Step> = steps.iter().map(|node| step(contract, node)).collect::<Result<_, _>>()?;
+        spell(contract, combination, &samples, &mut steps);
         held(&steps, scenario)?;
         silent(contract, &steps, scenario)?;
         for step in &steps {
@@ -318,11 +322,7 @@ fn call_needs(contract: &Contract, call: &Call, needs: &mut Vec<String>) {
         needs.push("process".to_owned());
     }
     for answers in call.answers.values() {
-        let all: Vec<_> = match answers {
-            Answers::InOrder(answers) => answers.iter().collect(),
-            Answers::ById { ids, otherwise } => ids.values().chain(otherwise).collect(),
-        };
-        for answer in all {
+        for answer in answers.all() {
             match answer.does {
                 Action::Raise { .. } => needs.push("values".to_owned()),
                 Action::Net(_) | Action::Http { .. } => needs.push("http".to_owned()),

@@ -102,6 +102,8 @@ fn call_words(call: &Call) -> String {
             At::Checkpoint(point) => format!("at {point}"),
             At::Everywhere => "at every point in turn".to_owned(),
             At::Nth(n) => format!("at point {n}"),
+            At::Request => "once its request is sent".to_owned(),
+            At::Reply => "once its answer is sent".to_owned(),
         };
         let what = match fault.by {
             FaultKind::Raise => "an error is raised".to_owned(),
@@ -109,6 +111,7 @@ fn call_words(call: &Call) -> String {
             FaultKind::Hold => "it is held".to_owned(),
             FaultKind::Stop => "it is stopped".to_owned(),
             FaultKind::Storage(kind) => format!("its store becomes {kind:?}").to_lowercase(),
+            FaultKind::Lost => "its caller loses the answer".to_owned(),
         };
         out.push_str(&format!("; {at} {what}"));
     }

@@ -10,8 +10,10 @@ mod explain;
 mod lint;
 mod matchers;
 mod steps;
+mod surroundings;
 
 pub use case::*;
 pub use expand::{expand, expand_all};
 pub use explain::{matcher_words, row_words, steps_in_words};
 pub use lint::{below, check};
+pub use surroundings::Surroundings;

@@ -1,7 +1,7 @@
 //! Reading the steps of a case once every name in them is filled in.
 
 use indexmap::IndexMap;
-use nack_contracts::model::Contract;
+use nack_contracts::model::{CALLER_POINTS, Contract};
 use nack_contracts::{Fields, Finding, Kind, Map, Node, Value, plain, suggest};
 
 use crate::case::{
@@ -257,9 +257,11 @@ fn http(node: &Node) -> Result<Action, Finding> {
 fn fault(contract: &Contract, call: &str, node: &Node) -> Result<Fault, Finding> {
     let fields = node.fields().ok_or_else(|| broken(node, "`fault` is a table of `at` and `by`".to_owned()))?;
     only(fields, &["at", "by"])?;
-    let at = text(fields, "at")?.ok_or_else(|| broken(node, "a fault needs `at`, a checkpoint or \"*\"".to_owned()))?;
+    let at = text(fields, "at")?.ok_or_else(|| {
+        broken(node, "a fault needs `at`: a checkpoint, \"*\", or where the answer is lost".to_owned())
+    })?;
     let by = text(fields, "by")?.ok_or_else(|| broken(node, "a fault needs `by`".to_owned()))?;
-    let by = match by.as_str() {
+    let kind = match by.as_str() {
         "raise" => FaultKind::Raise,
         "kill" => FaultKind::Kill,
         "hold" => FaultKind::Hold,
@@ -267,19 +269,30 @@ fn fault(contract: &Contract, call: &str, node: &Node) -> Result<Fault, Finding>
         "busy" => FaultKind::Storage(StorageFault::Busy),
         "full" => FaultKind::Storage(StorageFault::Full),
         "io" => FaultKind::Storage(StorageFault::Io),
+        "lost" => FaultKind::Lost,
         other => {
-            let known = ["raise", "kill", "hold", "stop", "busy", "full", "io"];
+            let known = ["raise", "kill", "hold", "stop", "busy", "full", "io", "lost"];
             return Err(broken(&fields["by"].value, format!("there is no fault `{other}`")).help(suggest(other, known)));
         }
     };
-    let at = match at.as_str() {
-        "*" => At::Everywhere,
-        point if contract.calls[call].checkpoints.iter().any(|known| known == point) => {
+    let at = match (at.as_str(), kind) {
+        ("request", FaultKind::Lost) => At::Request,
+        ("reply", FaultKind::Lost) => At::Reply,
+        (point, FaultKind::Lost) => {
+            let message = format!("an answer is lost at `request` or at `reply`, and `{point}` is neither");
+            return Err(broken(&fields["at"].value, message).help(suggest(point, CALLER_POINTS)));
+        }
+        (point, _) if CALLER_POINTS.contains(&point) => {
+            let message = format!("at `{point}` an answer can be lost and nothing else, so `{by}` cannot strike there");
+            return Err(broken(&fields["at"].value, message).help("write `by = \"lost\"`, or name a checkpoint"));
+        }
+        ("*", _) => At::Everywhere,
+        (point, _) if contract.calls[call].checkpoints.iter().any(|known| known == point) => {
             At::Checkpoint(point.to_owned())
         }
-        point => return Err(no_checkpoint(contract, call, point, &fields["at"].value)),
+        (point, _) => return Err(no_checkpoint(contract, call, point, &fields["at"].value)),
     };
-    Ok(Fault { at, by })
+    Ok(Fault { at, by: kind })
 }
 
 fn no_checkpoint(contract: &Contract, call: &str, point: &str, node: &Node) -> Finding {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
-use nack_cases::{Case, expand, expand_all};
+use nack_cases::{Action, Case, Step, Surroundings, expand, expand_all};
 use nack_contracts::{Contract, Source, shipped};
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn cases(contract: &Contract) -> Vec<Case> {
 #[test]
 fn the_names_of_the_shipped_cases_are_pinned() {
     let names: Vec<String> = contracts().iter().flat_map(cases).map(|case| case.name).collect();
-    assert_eq!(names.len(), 500);
+    assert_eq!(names.len(), 645);
     insta::assert_snapshot!(names.join("\n"));
 }
 
@@ -41,9 +41,49 @@ fn the_same_contract_gives_the_same_cases() {
 #[test]
 fn capabilities_choose_the_base_sample_and_drop_no_case() {
     for contract in contracts() {
-        let without = expand(&contract, &[]).expect("it expands");
+        let without = expand(&contract, &Surroundings::default()).expect("it expands");
         assert_eq!(without.len(), cases(&contract).len(), "{}", contract.name);
     }
+}
+
+/// Outside a subject whose outside answers `transient` in two ways.
+fn two_ways() -> Surroundings {
+    let words = IndexMap::from([("accepted".to_owned(), 1), ("transient".to_owned(), 2)]);
+    Surroundings { capabilities: vec!["http".to_owned()], answers: IndexMap::from([("send".to_owned(), words)]) }
+}
+
+/// The samples of the answers to `send` in a case.
+fn sent(case: &Case) -> Vec<(String, Action)> {
+    let calls = case.steps.iter().filter_map(|step| match step {
+        Step::Call(call) => Some(call),
+        _ => None,
+    });
+    let answers = calls.filter_map(|call| call.answers.get("send")).flat_map(|script| script.all());
+    answers.map(|answer| (answer.sample.clone(), answer.does.clone())).collect()
+}
+
+#[test]
+fn a_further_answer_for_a_word_is_a_further_sample_of_its_class() {
+    let outbox = contracts().into_iter().find(|contract| contract.name == "outbox").expect("it ships");
+    let cases = expand(&outbox, &two_ways()).expect("it expands");
+    let named = |name: &str| cases.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("no {name}"));
+    let transient = || Action::Return("transient".into());
+    let base = named("outbox/deliver/transient+transient-below-max");
+    assert_eq!(sent(base), [("transient".to_owned(), transient())]);
+    let second = named("outbox/deliver/transient+transient-below-max/does=transient-2");
+    assert_eq!(sent(second), [("transient-2".to_owned(), transient())]);
+    assert_eq!(second.samples["does"], "transient-2");
+    // Two rows of transient answers, and nothing else has a case more.
+    assert_eq!(cases.len(), expand(&outbox, &Surroundings::default()).expect("it expands").len() + 2);
+}
+
+#[test]
+fn answers_of_an_effect_that_the_contract_lacks_change_nothing() {
+    let outbox = contracts().into_iter().find(|contract| contract.name == "outbox").expect("it ships");
+    let mut elsewhere = two_ways();
+    elsewhere.answers = elsewhere.answers.into_iter().map(|(_, words)| ("post".to_owned(), words)).collect();
+    let count = |surroundings: &Surroundings| expand(&outbox, surroundings).expect("it expands").len();
+    assert_eq!(count(&elsewhere), count(&Surroundings::of(elsewhere.capabilities.clone())));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod shipped;
 mod source;
 pub mod template;
 mod value;
+mod variations;
 
 pub use finding::{Finding, Severity, suggest};
 pub use hash::stable_hash;
@@ -25,3 +26,4 @@ pub use node::{Field, Fields, Kind, Node, plain};
 pub use shipped::{shipped, shipped_lock};
 pub use source::{Position, Source, Span};
 pub use value::{BYTES_KEY, Map, Value};
+pub use variations::{Variation, variations};

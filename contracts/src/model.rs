@@ -175,6 +175,9 @@ pub struct Effect {
     pub span: Span,
 }
 
+/// The points of every call, besides its checkpoints: where its caller can lose the answer.
+pub const CALLER_POINTS: [&str; 2] = ["request", "reply"];
+
 /// What a subject can be asked.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -190,8 +193,12 @@ pub struct Call {
     pub errors: Vec<String>,
     /// The effects it may use.
     pub effects: Vec<String>,
-    /// The checkpoints it passes.
+    /// The checkpoints it passes, in this order.
     pub checkpoints: Vec<String>,
+    /// The checkpoints just before and just after its write, where an adapter without checkpoints can stop it: at the
+    /// write while the harness holds the store's write lock, and when the answer begins to come. A call that is stopped
+    /// at the first has passed those that stand before it in `checkpoints`.
+    pub between: Option<(String, String)>,
     /// Capabilities it needs.
     pub needs: Vec<String>,
     /// Where it stands.

@@ -11,6 +11,7 @@ pub fn shipped() -> Vec<Source> {
         ("contracts/order-producer.toml", include_str!("../order-producer.toml")),
         ("contracts/order-relay.toml", include_str!("../order-relay.toml")),
         ("contracts/order-consumer.toml", include_str!("../order-consumer.toml")),
+        ("contracts/member-import.toml", include_str!("../member-import.toml")),
     ]
     .into_iter()
     .map(|(file, text)| Source::new(file, text))

@@ -27,7 +27,8 @@ args    = { word = "text", times = "int" }
 default = { times = 1 }
 reply   = "door"
 effects = ["bell"]
-checkpoints = ["inside"]
+checkpoints = ["inside", "left"]
+between = ["inside", "left"]
 [domain.rung]
 values = ["rung"]
 [domain.door]
@@ -82,6 +83,15 @@ fn the_clean_contract_is_clean() {
 #[case::param_with_a_dash("tries = 3", "tri-es = 3", "format/name")]
 #[case::unknown_type("word = \"text\", at", "word = \"txt\", at", "format/reference")]
 #[case::unknown_effect("effects = [\"bell\"]", "effects = [\"bel\"]", "format/reference")]
+#[case::checkpoint_by_a_caller_s_name("\"inside\", \"left\"", "\"inside\", \"left\", \"reply\"", "format/name")]
+#[case::between_one_point("between = [\"inside\", \"left\"]", "between = [\"inside\"]", "format/value")]
+#[case::between_nothing_passed("between = [\"inside\", \"left\"]", "between = [\"inside\", \"gone\"]", "call/between")]
+#[case::between_backwards("between = [\"inside\", \"left\"]", "between = [\"left\", \"inside\"]", "call/between")]
+#[case::effect_by_nothing_passed(
+    "answers = [\"rung\"]",
+    "answers = [\"rung\"]\nbetween = [\"inside\", \"rang\"]",
+    "call/between"
+)]
 #[case::unknown_capability("many = [\"keyed\"]", "many = [\"key\"]", "format/reference")]
 #[case::date("default = { at = 0 }", "default = { at = 2026-01-01 }", "format/value")]
 #[case::capability_without_why("keyed = \"the door has a key\"", "keyed = \"\"", "format/missing")]

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use indexmap::IndexMap;
+use nack_cases::Call;
 use nack_contracts::Contract;
 
 use crate::clock::{Clock, EPOCH};
@@ -27,6 +30,38 @@ pub trait Adapter: Send + Sync {
     /// be made to fail.
     fn statements(&self) -> bool {
         true
+    }
+
+    /// Whether the subject is a program that knows nothing of nack: it passes no checkpoints and says no hello, and
+    /// what can be struck from outside is.
+    fn outside(&self) -> bool {
+        false
+    }
+
+    /// Whether calls that come back over a connection are heard of as soon as their answer begins to come.
+    fn hears_answers(&self) -> bool {
+        false
+    }
+
+    /// The effects that the harness receives itself, over a wire: the words that each can be answered with, and how
+    /// many answers each word has.
+    fn answers(&self) -> IndexMap<String, IndexMap<String, usize>> {
+        IndexMap::new()
+    }
+
+    /// Why a call of a case cannot be made as it stands, or the outside cannot answer it so, if that is so.
+    fn not_given(&self, _contract: &Contract, _call: &Call) -> Option<String> {
+        None
+    }
+
+    /// How long a worker may be silent on an answer that never comes, if its binding says so.
+    fn wait(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What the calls so far have not shown of the subject. `failed`: a case of it has failed.
+    fn unseen(&self, _failed: bool) -> Vec<String> {
+        Vec::new()
     }
 
     /// Where the clock of a case that begins now stands, in epoch seconds.

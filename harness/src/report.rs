@@ -1,6 +1,7 @@
 //! A whole run as a report: contracts with their digests, subjects, counts, and what the run does not show.
 
 use indexmap::IndexMap;
+use nack_cases::{Case, FaultKind};
 use nack_reports::{CaseReport, ContractInfo, Counts, Exit, Proof, Report, Verdict};
 
 use crate::target::Target;
@@ -52,6 +53,16 @@ fn exit_of(case: &CaseReport, required: &dyn Fn(&CaseReport) -> bool) -> Exit {
     }
 }
 
+/// Whether a case was run on this target in which the caller never has its answer.
+fn loses_answers(target: &Target, cases: &[CaseReport]) -> bool {
+    let loses = |case: &&Case| crate::run::faults(case).any(|fault| fault.by == FaultKind::Lost);
+    let ran = |name: &str| {
+        let here = |case: &&CaseReport| case.subject == target.subject && case.name == name;
+        cases.iter().find(here).is_some_and(|case| case.verdict != Verdict::NotCovered)
+    };
+    target.cases.iter().filter(loses).any(|case| ran(&case.name))
+}
+
 /// What a green run does not show: limits of the contracts, what was not covered, and how kills were done.
 fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
     let mut out = Vec::new();
@@ -66,11 +77,20 @@ fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if ran("stdio") {
+    let untold = |target: &Target| target.adapter.kind() != "in-process" && target.stores.kind() == "sqlite";
+    if targets.iter().any(untold) {
         out.push(
             "SQLite does not tell transactions apart from outside: changes of one transaction are judged one by one"
                 .to_owned(),
         );
+    }
+    if targets.iter().any(|target| target.adapter.kind() != "http" && loses_answers(target, cases)) {
+        out.push("a lost request or answer is one that nack threw away: no connection was cut".to_owned());
+    }
+    for target in targets {
+        let of_target = |case: &&CaseReport| case.subject == target.subject && case.verdict == Verdict::Fail;
+        let unseen = target.adapter.unseen(cases.iter().any(|case| of_target(&case)));
+        out.extend(unseen.into_iter().map(|line| format!("{}: {line}", target.subject)));
     }
     out.push("loss of power is not tried: a missing fsync would not be seen".to_owned());
     let mut seen = Vec::new();

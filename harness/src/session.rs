@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nack_cases::{Action, Signal, StorageFault};
+use indexmap::IndexMap;
+use nack_cases::{Answer, NetFault, Signal, StorageFault};
 use nack_contracts::{Map, Value};
 
 /// A place where a worker can be stopped.
@@ -20,11 +21,13 @@ pub enum Point {
     AfterEffect(String),
 }
 
-/// What a worker did next. Every event but `Reply`, `Died` and `Exited` leaves it waiting for a [`Directive`].
+/// What a worker did next. Every event but `Reply`, `Ended`, `Error` and `Died` leaves it waiting for a [`Directive`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// It reached a point that the call's [`Watch`] asked for.
     Point(Point),
+    /// It reaches for this effect over a wire, and nothing of what it sends was read. It may be turned away here.
+    Reaches(String),
     /// It calls the outside and waits for the answer.
     Effect {
         /// The effect's name in the contract.
@@ -36,6 +39,8 @@ pub enum Event {
     Blocked,
     /// Its call ended with a value.
     Reply(Value),
+    /// Its call ended well, and nothing tells with which value.
+    Ended,
     /// Its call ended with an error that reached the caller.
     Error {
         /// The error's name in the contract's words.
@@ -58,19 +63,44 @@ pub enum Directive {
     Raise,
     /// At a point: from here to the end of the call every write of the store fails so.
     Storage(StorageFault),
-    /// At an effect: this is what the outside does.
-    Answer(Action),
+    /// At an effect, or where one is reached for: this is what the outside does.
+    Answer(Answer),
     /// At `Blocked`: nobody will let go, so fail with the store's own error.
     GiveUp,
 }
 
-/// Which points of a call the runner wants to hear of.
+/// Which points of a call the runner wants to hear of, and where its caller loses the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watch {
     /// Every statement and both sides of every effect.
     pub everywhere: bool,
     /// One named checkpoint.
     pub checkpoint: Option<String>,
+    /// A session that cuts connections does so here, and then ends the call with an indefinite error. Any other lets
+    /// the call end as it does, and the runner throws that end away, be it a reply or an error.
+    pub lost: Option<Lost>,
+    /// The effects behind which nobody is during this call, and in which way. Only a session with a wire hears of any.
+    pub absent: IndexMap<String, NetFault>,
+}
+
+/// Where the caller of a call loses the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// It hangs up as soon as its request is sent.
+    Request,
+    /// The answer is sent and never reaches it.
+    Reply,
+}
+
+/// What a worker is seen to do about its call, from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It works.
+    Works,
+    /// It sleeps, and nobody has taken the call up.
+    Untaken,
+    /// It sleeps, for a lock or whatever else; or nobody can see it, and it has long said nothing.
+    Sleeps,
 }
 
 /// How a worker was ended, and where its store now is, if it moved.
@@ -107,6 +137,25 @@ pub trait Session {
     /// When the worker cannot be started.
     fn call(&mut self, worker: &str, call: &str, args: &Map, watch: Watch) -> Result<(), StartError>;
 
+    /// Makes a worker ready for its calls now, so that what it does when it starts is over before the first. Where
+    /// there is nothing to start it says nothing.
+    ///
+    /// # Errors
+    /// When the worker cannot be started.
+    fn start(&mut self, _worker: &str) -> Result<(), StartError> {
+        Ok(())
+    }
+
+    /// What a worker is seen to do about a call that has no end yet.
+    fn seen(&self, _worker: &str) -> Seen {
+        Seen::Sleeps
+    }
+
+    /// The line by which a person repeats the last call of a worker in a shell, if there is one.
+    fn by_hand(&self, _worker: &str) -> Option<String> {
+        None
+    }
+
     /// The next event of any worker that runs, or `None` after `patience` without one.
     fn next(&mut self, patience: Duration) -> Option<(String, Event)>;
 
@@ -128,6 +177,17 @@ pub trait Session {
 
     /// Whether resumed workers run at the same time. Where they do not, the runner picks the one that goes on.
     fn concurrent(&self) -> bool;
+
+    /// Whether calls go over a connection that it can cut. Where they do not, the runner throws requests and answers
+    /// away itself.
+    fn cuts_connections(&self) -> bool {
+        false
+    }
+
+    /// Whether a worker waits for an answer that never comes, though it may come a byte at a time.
+    fn waits_in_vain(&self, _worker: &str) -> bool {
+        false
+    }
 
     /// Which changes were committed together, as far as the store tells: for each transaction the history rows it
     /// wrote, as (table, row). `None` where the store does not tell.

@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use nack_cases::{At, Call, Case, Step, expand};
+use nack_cases::{At, Call, Case, Step, Surroundings, expand};
 use nack_contracts::freeze::digest;
 use nack_contracts::model::CheckName;
 use nack_contracts::{Contract, Finding, suggest};
 use nack_reports::{Because, BecauseKind, SubjectInfo};
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Setting};
+use crate::clock::Clock;
+use crate::session::StartError;
 use crate::store::{StoreError, Stores};
 
 /// Why a subject cannot be judged at all.
@@ -34,6 +36,14 @@ pub enum LoadError {
         subject: String,
         /// Why.
         error: StoreError,
+    },
+    /// The subject, which says no hello, could not be started to see whether it can be.
+    #[error("subject {subject}: {error}")]
+    Start {
+        /// The subject's name.
+        subject: String,
+        /// Why.
+        error: StartError,
     },
 }
 
@@ -70,7 +80,15 @@ impl Target {
         let name = format!("{subject}-{}", contract.name).replace('/', "-");
         let tables = adapter.tables();
         let stores = tables.prepare(&contract, &capabilities, scratch, &name);
-        let stores = stores.map_err(|error| LoadError::Store { subject: subject.to_owned(), error })?;
+        let in_store = |error: StoreError| LoadError::Store { subject: subject.to_owned(), error };
+        let stores = stores.map_err(in_store)?;
+        if adapter.outside() {
+            let folder = scratch.join(format!("{name}-start"));
+            started_once(&contract, adapter.as_ref(), stores.as_ref(), &folder).map_err(|error| match error {
+                Unstarted::Store(error) => in_store(error),
+                Unstarted::Subject(error) => LoadError::Start { subject: subject.to_owned(), error },
+            })?;
+        }
         let from_store = |name: &str| match name {
             "history" => stores.keeps_history(),
             "text-ids" => !tables.mapping.maps_ids(),
@@ -79,19 +97,25 @@ impl Target {
         capabilities.extend(contract.capabilities.keys().filter(|name| from_store(name)).cloned());
         let known = contract.capabilities.keys();
         let capabilities: Vec<String> = known.filter(|name| capabilities.contains(name)).cloned().collect();
-        let cases = expand(&contract, &capabilities)
+        let surroundings = Surroundings { capabilities, answers: adapter.answers() };
+        let cases = expand(&contract, &surroundings)
             .map_err(|findings| LoadError::Contract(contract.name.clone(), findings))?;
         let digest = digest(&contract);
         Ok(Target {
             subject: subject.to_owned(),
             cases,
-            capabilities,
+            capabilities: surroundings.capabilities,
             digest,
             overrides: IndexMap::new(),
             adapter,
             stores,
             contract,
         })
+    }
+
+    /// What decides which cases it has.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        Surroundings { capabilities: self.capabilities.clone(), answers: self.adapter.answers() }
     }
 
     /// How a report names this subject.
@@ -126,9 +150,35 @@ impl Target {
                 return Some(Because { kind: BecauseKind::Unsupported, detail: detail.to_owned() });
             }
         }
+        if self.adapter.outside() {
+            return self.beyond(case);
+        }
         let declared = &self.adapter.hello().checkpoints;
         let missing = checkpoints(case).into_iter().find(|point| !declared.contains(point))?;
         Some(Because { kind: BecauseKind::Checkpoint, detail: format!("the subject passes no checkpoint {missing}") })
+    }
+
+    /// Why a case asks more of a subject than can be done to it from outside, if it does.
+    fn beyond(&self, case: &Case) -> Option<Because> {
+        let because = |kind, detail| Some(Because { kind, detail });
+        let waits = calls(case).any(|call| call.after.is_some());
+        if waits && !self.moves_clock() && self.capabilities.iter().any(|name| name == "backoff") {
+            let detail = "a row waits before it is tried again, and the subject's clock cannot be moved".to_owned();
+            return because(BecauseKind::Clock, detail);
+        }
+        for call in calls(case) {
+            let unknowable = call.answers.values().find_map(crate::run::unknowable).map(str::to_owned);
+            if let Some(detail) = unknowable.or_else(|| self.adapter.not_given(&self.contract, call)) {
+                return because(BecauseKind::Unsupported, detail);
+            }
+        }
+        let detail = crate::run::beyond(&self.contract, self.adapter.as_ref(), case)?;
+        because(BecauseKind::Checkpoint, detail)
+    }
+
+    /// Whether steps can move the subject's clock.
+    pub(crate) fn moves_clock(&self) -> bool {
+        self.adapter.provides().contains(&"clock")
     }
 
     /// Why this subject cannot be given a check, if it cannot.
@@ -140,12 +190,46 @@ impl Target {
     }
 }
 
+/// Why a subject was not started once.
+enum Unstarted {
+    Store(StoreError),
+    Subject(StartError),
+}
+
+/// Starts a subject that says no hello on an empty store, and ends it: one that will not start is told of once, and
+/// not by every case.
+fn started_once(
+    contract: &Contract,
+    adapter: &dyn Adapter,
+    stores: &dyn Stores,
+    folder: &Path,
+) -> Result<(), Unstarted> {
+    std::fs::create_dir_all(folder).map_err(|error| Unstarted::Store(error.into()))?;
+    let base = adapter.clock_base();
+    let store = stores.empty(folder, base).map_err(Unstarted::Store)?;
+    let (words, clock) = (Arc::clone(store.translation()), Arc::new(Clock::from(base)));
+    let setting = Setting { contract, store: store.address(), words, clock, folder };
+    let mut session = adapter.session(&setting).map_err(Unstarted::Subject)?;
+    let started = session.start("main").map_err(Unstarted::Subject);
+    session.finish();
+    started
+}
+
+/// The calls of a case, in order.
+fn calls(case: &Case) -> impl Iterator<Item = &Call> {
+    case.steps.iter().flat_map(|step| match step {
+        Step::Call(call) => std::slice::from_ref(call.as_ref()),
+        Step::Parallel { calls, .. } => calls.as_slice(),
+        _ => &[],
+    })
+}
+
 /// The checkpoints that a case needs its subject to pass.
 fn checkpoints(case: &Case) -> Vec<String> {
     let of_call = |call: &Call| match &call.fault {
         Some(fault) => match &fault.at {
             At::Checkpoint(point) => Some(point.clone()),
-            At::Everywhere | At::Nth(_) => None,
+            At::Everywhere | At::Nth(_) | At::Request | At::Reply => None,
         },
         None => None,
     };

@@ -173,7 +173,7 @@ time.sleep(1000)";
     let mut session = subject.session();
     begin(&mut session, Watch::default());
     assert!(matches!(event(&mut session), Event::Effect { .. }));
-    session.resume("main", Directive::Answer(Action::Signal(Signal::Term)));
+    session.resume("main", Directive::Answer(Action::Signal(Signal::Term).into()));
     assert_eq!(event(&mut session), Event::Reply("timeout".into()));
     assert!(session.kill("main").proven);
     subject.is_gone();

@@ -74,9 +74,9 @@ fn what_the_outside_raises_is_raised_in_the_program(
     begin(&mut session, Watch::default());
     let columns = |key: &str, value: &str| Map::from([(key.to_owned(), value.into())]);
     assert_eq!(event(&mut session), Event::Effect { name: "send".into(), columns: columns("id", "m-1") });
-    session.resume("main", Directive::Answer(Action::Raise { kind, text: text.to_vec() }));
+    session.resume("main", Directive::Answer(Action::Raise { kind, text: text.to_vec() }.into()));
     assert_eq!(event(&mut session), Event::Effect { name: "seen".into(), columns: columns("kind", class) });
-    session.resume("main", Directive::Answer(Action::Return(Value::Null)));
+    session.resume("main", Directive::Answer(Action::Return(Value::Null).into()));
     // Bytes that are no text at all come back as Python keeps them: a surrogate for each.
     let text = if text == b"\xff" { b"\xed\xb3\xbf".to_vec() } else { text.to_vec() };
     assert_eq!(event(&mut session), Event::Error { name: name.into(), definite: false, text });
@@ -195,7 +195,7 @@ fn each_statement_and_both_sides_of_an_effect_are_points() {
             Event::Point(Point::BeforeEffect(_)) => points.push("<".into()),
             Event::Point(Point::AfterEffect(_)) => points.push(">".into()),
             Event::Effect { .. } => {
-                session.resume("main", Directive::Answer(Action::Return("taken".into())));
+                session.resume("main", Directive::Answer(Action::Return("taken".into()).into()));
                 continue;
             }
             other => break other,
@@ -260,7 +260,7 @@ fn sigint_during_an_effect_is_a_keyboard_interrupt_and_sigterm_ends_the_program(
     for signal in [Signal::Int, Signal::Term] {
         begin(&mut session, Watch::default());
         assert!(matches!(event(&mut session), Event::Effect { .. }));
-        session.resume("main", Directive::Answer(Action::Signal(signal)));
+        session.resume("main", Directive::Answer(Action::Signal(signal).into()));
         match (signal, event(&mut session)) {
             (Signal::Int, Event::Error { name, definite: false, .. }) => assert_eq!(name, "interrupt"),
             (Signal::Term, Event::Died(how)) => assert!(how.contains("signal 15 (SIGTERM)"), "{how}"),
@@ -285,13 +285,13 @@ fn a_program_that_cleans_up_after_an_interrupt_can_still_pass_points() {
     let mut session = subject.session();
     begin(&mut session, at("here"));
     event(&mut session);
-    session.resume("main", Directive::Answer(Action::Signal(Signal::Int)));
+    session.resume("main", Directive::Answer(Action::Signal(Signal::Int).into()));
     assert_eq!(event(&mut session), Event::Point(Point::Checkpoint("here".into())));
     session.resume("main", Directive::Continue);
     assert!(matches!(event(&mut session), Event::Effect { .. }));
     // Longer than the interrupted effect would have stayed open.
     assert_eq!(session.next(Duration::from_millis(700)), None);
-    session.resume("main", Directive::Answer(Action::Return("taken".into())));
+    session.resume("main", Directive::Answer(Action::Return("taken".into()).into()));
     assert_eq!(reply(&mut session), "taken".into());
 }
 

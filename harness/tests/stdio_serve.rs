@@ -51,6 +51,7 @@ fn defects(contract: &Contract) -> &'static [&'static str] {
     match contract.name.as_str() {
         "order-relay" => &["mark-before-send", "mark-committed-late", "mark-by-replace"],
         "order-consumer" => &["marker-first", "effect-first"],
+        "member-import" => &["member-in-two-commits", "reply-before-commit"],
         "outbox" => &["sent-before-send", "record-committed-late"],
         _ => &[],
     }

@@ -11,7 +11,7 @@ use crate::summary::{
     CHECKED_NOTHING, Group, checked_nothing, groups, kind_words, known_reason, overrides, reason, red_names,
 };
 use crate::text::plain;
-use crate::{CaseReport, Fate, MutantReport, Proof, Report, Verdict};
+use crate::{CaseReport, CellFate, Fate, MutantReport, Proof, Report, SabotageFate, Verdict};
 
 /// Renders a report as JUnit XML: a suite for each contract and subject, and one for the proof, if there is one.
 #[must_use]
@@ -90,7 +90,7 @@ fn status(case: &CaseReport) -> TestCaseStatus {
             refuted(NonSuccessKind::Error, kind, &reason(case.because.as_ref()), &plain(case))
         }
         Verdict::NotCovered => skipped("not covered", &reason(case.because.as_ref())),
-        Verdict::Known => skipped("known failure", &known_reason(case)),
+        Verdict::Known => skipped("known failure", known_reason(case)),
     }
 }
 
@@ -106,7 +106,7 @@ fn skipped(ty: &str, reason: &str) -> TestCaseStatus {
     status
 }
 
-/// A mutant that survived, or a vacuous case, is a failure of the proof: a list of tests without it would look green.
+/// A mutant that survived, a vacuous case or an undefended cell is a failure of the proof: a list of tests without it would look green.
 fn proof_suite(report: &Report, proof: &Proof) -> TestSuite {
     let mut suite = TestSuite::new("proof");
     run_properties(&mut suite, report);
@@ -122,6 +122,29 @@ fn proof_suite(report: &Report, proof: &Proof) -> TestSuite {
         let words = "no null subject fails this case, so it can convict nobody";
         let mut test = TestCase::new(line(case), refuted(NonSuccessKind::Failure, "vacuous", words, words));
         test.set_classname("proof.vacuous");
+        suite.add_test_case(test);
+    }
+    for cell in &proof.cells {
+        let instead = cell.instead.as_deref().unwrap_or("nothing is known of it");
+        let status = match cell.fate {
+            CellFate::Defended | CellFate::Equivalent => TestCaseStatus::success(),
+            CellFate::NotCovered => skipped("not covered", instead),
+            CellFate::Undefended => refuted(NonSuccessKind::Failure, "undefended", &cell.what, instead),
+        };
+        let mut test = TestCase::new(line(&cell.name), status);
+        test.set_classname("proof.cells");
+        suite.add_test_case(test);
+    }
+    for sabotage in &proof.sabotage {
+        let why = sabotage.why.as_deref().unwrap_or("nothing is known of it");
+        let status = match sabotage.fate {
+            SabotageFate::Convicted => TestCaseStatus::success(),
+            SabotageFate::Inapplicable => skipped("not applicable", why),
+            SabotageFate::Blind => refuted(NonSuccessKind::Failure, "blind", &sabotage.what, why),
+        };
+        let name = format!("{}/{} on {}", sabotage.contract, sabotage.kind, sabotage.subject);
+        let mut test = TestCase::new(line(&name), status);
+        test.set_classname("proof.sabotage");
         suite.add_test_case(test);
     }
     suite

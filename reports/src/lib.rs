@@ -7,8 +7,10 @@ pub mod junit;
 mod kind;
 pub mod markdown;
 mod model;
+mod proof;
 mod summary;
 pub mod text;
 
 pub use kind::{Kind, UnknownKind, render};
 pub use model::*;
+pub use proof::*;

@@ -3,10 +3,12 @@
 
 use crate::escape::{markdown as words, markdown_code as code, markdown_fence as fence};
 use crate::summary::{
-    CHECKED_NOTHING, checked_nothing, counts_line, cut, fates, fault, groups, known_reason, many, not_covered,
-    not_made, outcome, overrides, proof_line, reason, red_names, with,
+    CHECKED_NOTHING, cells_line, checked_nothing, counts_line, cut, fates, fault, groups, known_reason, many,
+    not_covered, not_made, outcome, overrides, proof_line, reason, red_names, scores, with,
 };
-use crate::{CaseReport, Fate, MutantReport, Proof, Report, Verdict};
+use crate::{
+    CaseReport, CellFate, CellReport, Fate, MutantReport, Proof, Report, SabotageFate, SabotageReport, Verdict,
+};
 
 /// GitHub refuses a comment of more than 65,536 characters. Each section may fill the page up to its own line, so that
 /// many failures cannot push out what was not covered.
@@ -34,7 +36,7 @@ pub fn markdown(report: &Report) -> String {
     }
     section(&mut out, "Failed", FAILED, with(report, Verdict::Fail).map(refused));
     section(&mut out, "Inconclusive", INCONCLUSIVE, with(report, Verdict::Inconclusive).map(refused));
-    let known = |case: &CaseReport| format!("- {}: {}\n", code(&case.name), words(&cut(&known_reason(case), VALUE)));
+    let known = |case: &CaseReport| format!("- {}: {}\n", code(&case.name), words(&cut(known_reason(case), VALUE)));
     section(&mut out, "Known failures", KNOWN, with(report, Verdict::Known).map(known));
     let times = |(reason, cases): (String, Vec<&CaseReport>)| {
         format!("- {}: {}\n", many(cases.len(), "case"), words(&cut(&reason, VALUE)))
@@ -126,6 +128,9 @@ fn evidence(case: &CaseReport) -> String {
     field("expected", case.expected.as_deref().unwrap_or_default());
     field("observed", case.observed.as_deref().unwrap_or_default());
     field("checks", &red_names(case));
+    // Cut, such a line could not be pasted.
+    let whole = case.by_hand.iter().filter(|line| line.len() <= VALUE);
+    lines.extend(whole.map(|line| format!("by hand:  {}", line.replace('\n', "\n          "))));
     lines.push(format!("replay:   {}", case.replay));
     lines.join("\n")
 }
@@ -154,7 +159,25 @@ fn proven(out: &mut String, proof: &Proof) {
         )
     };
     section(out, "Null subjects", PROOF, proof.nulls.iter().map(null));
+    let undefended = proof.cells.iter().filter(|cell| cell.fate == CellFate::Undefended);
+    section(out, "Cells that no case defends", PROOF, undefended.map(undefended_cell));
+    let score = |(contract, counts)| format!("- {}: {}\n", code(contract), cells_line(counts));
+    section(out, "Changed cells", PROOF, scores(proof).into_iter().map(score));
+    let blind = proof.sabotage.iter().filter(|sabotage| sabotage.fate == SabotageFate::Blind);
+    section(out, "Sabotage that nothing noticed", PROOF, blind.map(unseen));
+    let seen = proof.sabotage.iter().filter(|sabotage| sabotage.fate == SabotageFate::Convicted);
+    section(out, "Sabotage that was noticed", PROOF, seen.map(noticed));
     matrix(out, proof);
+}
+
+fn unseen(sabotage: &SabotageReport) -> String {
+    let (what, why) = (words(&sabotage.what), words(sabotage.why.as_deref().unwrap_or("nothing is known of it")));
+    format!("- {} on {} ({}): {what}: {why}\n", code(&sabotage.kind), code(&sabotage.subject), code(&sabotage.contract))
+}
+
+fn noticed(sabotage: &SabotageReport) -> String {
+    let by = sabotage.by.as_deref().unwrap_or("nothing");
+    format!("- {} on {}: by {}\n", code(&sabotage.kind), code(&sabotage.subject), code(by))
 }
 
 fn of(proof: &Proof, fate: Fate) -> impl Iterator<Item = &MutantReport> {
@@ -174,6 +197,12 @@ fn survivor(mutant: &MutantReport) -> String {
         out += &format!("instead: {}\n", words(&cut(instead, VALUE)));
     }
     out
+}
+
+fn undefended_cell(cell: &CellReport) -> String {
+    let instead = cell.instead.as_deref().unwrap_or("nothing is known of it");
+    let (what, instead) = (words(&cut(&cell.what, VALUE)), words(&cut(instead, VALUE)));
+    format!("- {}: {what} ({}): {instead}\n", code(&cell.name), code(&cell.source.to_string()))
 }
 
 fn matrix(out: &mut String, proof: &Proof) {

@@ -7,6 +7,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::proof::Proof;
+
 /// What became of a case. A case starts as failed and earns its pass.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +67,8 @@ pub enum BecauseKind {
     Silence,
     /// The subject or its store would not start.
     Start,
+    /// It is listed as a known failure, with this reason.
+    Known,
 }
 
 /// One run.
@@ -206,6 +210,9 @@ pub struct CaseReport {
     /// Things to know that change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Its calls in order, each as the line that asks the same in a shell, kept for a case that did not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_hand: Vec<String>,
     /// The command that runs just this again.
     pub replay: String,
     /// How long it took, in microseconds.
@@ -255,76 +262,6 @@ pub struct Moment {
     /// Whether a fault struck here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fault: bool,
-}
-
-/// The proof that the gate can fail.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Proof {
-    /// Cases that no null subject fails: they can convict nobody.
-    pub vacuous: Vec<String>,
-    /// How each null subject fared.
-    pub nulls: Vec<Null>,
-    /// Every mutant, and what killed it.
-    pub mutants: Vec<MutantReport>,
-}
-
-/// A null subject and how many cases refused it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Null {
-    /// Its name.
-    pub name: String,
-    /// The contract.
-    pub contract: String,
-    /// How many cases it failed.
-    pub refused: usize,
-    /// Of how many.
-    pub cases: usize,
-}
-
-/// One mutant and what became of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MutantReport {
-    /// `contract/mutant`.
-    pub name: String,
-    /// The defect in words.
-    pub defect: String,
-    /// What became of it.
-    pub fate: Fate,
-    /// One entry for each of the contract's `killed_by`.
-    pub kills: Vec<Kill>,
-    /// Why it is not covered, if it is not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub because: Option<Because>,
-    /// Where the mutant stands in its contract.
-    pub source: Place,
-}
-
-/// What became of a mutant.
-#[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    /// Every entry of its `killed_by` killed it by the named check.
-    Killed,
-    /// At least one did not.
-    Survived,
-    /// No reference can be given it.
-    NotCovered,
-}
-
-/// One entry of a mutant's `killed_by`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Kill {
-    /// The case or prefix that must kill.
-    pub expected: String,
-    /// The case that did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub killed_by: Option<String>,
-    /// The checks that had to fail.
-    pub by: Vec<String>,
-    /// What happened instead, if it was no kill.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead: Option<String>,
 }
 
 /// The exit codes, by weight: of several the heaviest is the run's.

@@ -3,7 +3,10 @@
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::{Because, BecauseKind, CaseReport, Check, ContractInfo, Counts, Fate, Proof, Report, SubjectInfo, Verdict};
+use crate::{
+    Because, BecauseKind, CaseReport, CellReport, Check, ContractInfo, Counts, Fate, Proof, Report, SubjectInfo,
+    Verdict,
+};
 
 /// The cases of one contract on one subject.
 pub(crate) struct Group<'a> {
@@ -99,12 +102,8 @@ pub(crate) fn reason(because: Option<&Because>) -> String {
 }
 
 /// Why a failure is known. The list of known failures gives the reason in free words, so its kind says nothing.
-pub(crate) fn known_reason(case: &CaseReport) -> String {
-    match &case.because {
-        Some(because) => because.detail.clone(),
-        None if case.notes.is_empty() => "no reason is given".to_owned(),
-        None => case.notes.join("; "),
-    }
+pub(crate) fn known_reason(case: &CaseReport) -> &str {
+    case.because.as_ref().map_or("no reason is given", |because| because.detail.as_str())
 }
 
 /// A kind of reason in words.
@@ -118,6 +117,7 @@ pub(crate) fn kind_words(kind: BecauseKind) -> &'static str {
         BecauseKind::NotFired => "the fault did not strike",
         BecauseKind::Silence => "silence",
         BecauseKind::Start => "it would not start",
+        BecauseKind::Known => "known",
     }
 }
 
@@ -192,18 +192,68 @@ pub(crate) fn proof_line(proof: &Proof) -> String {
     let [killed, survived, not_covered] = fates(proof);
     let total = many(proof.mutants.len(), "mutant");
     let vacuous = many(proof.vacuous.len(), "vacuous case");
-    format!("{total}: {killed} killed, {survived} survived, {not_covered} not covered; {vacuous}")
+    let mutants = format!("{total}: {killed} killed, {survived} survived, {not_covered} not covered");
+    let mut parts = vec![mutants, vacuous];
+    if proof.mutants.is_empty() && proof.nulls.is_empty() {
+        parts.clear();
+    }
+    if !proof.cells.is_empty() {
+        let total = many(proof.cells.len(), "changed cell");
+        parts.push(format!("{total}: {}", cells_line(cells(proof.cells.iter()))));
+    }
+    if !proof.sabotage.is_empty() {
+        let [seen, blind, not] = sabotage(proof);
+        let total = many(proof.sabotage.len(), "sabotage");
+        parts.push(format!("{total}: {seen} noticed, {blind} blind, {not} not applicable"));
+    }
+    parts.join("; ")
+}
+
+/// How many kinds of sabotage were noticed, were not, and could not be done.
+pub(crate) fn sabotage(proof: &Proof) -> [usize; 3] {
+    let mut counts = [0; 3];
+    for sabotage in &proof.sabotage {
+        counts[sabotage.fate as usize] += 1;
+    }
+    counts
+}
+
+/// The counts of [`cells`] in words.
+pub(crate) fn cells_line([noticed, undefended, equivalent, not_covered]: [usize; 4]) -> String {
+    let rest = if equivalent == 0 { String::new() } else { format!("{equivalent} that change nothing, ") };
+    format!("{noticed} noticed, {undefended} undefended, {rest}{not_covered} not covered")
+}
+
+/// How many changed cells were noticed, undefended, equivalent and not covered.
+pub(crate) fn cells<'a>(cells: impl Iterator<Item = &'a CellReport>) -> [usize; 4] {
+    let mut counts = [0; 4];
+    for cell in cells {
+        counts[cell.fate as usize] += 1;
+    }
+    counts
+}
+
+/// The score of each contract, as its name and the counts of [`cells`].
+pub(crate) fn scores(proof: &Proof) -> Vec<(&str, [usize; 4])> {
+    let of = |cell: &CellReport| cell.name.find('/').unwrap_or(cell.name.len());
+    let groups = proof.cells.chunk_by(|a, b| a.name[..of(a)] == b.name[..of(b)]);
+    groups.map(|group| (&group[0].name[..of(&group[0])], cells(group.iter()))).collect()
+}
+
+/// Whether nothing in a proof speaks against the gate.
+pub(crate) fn proven(proof: &Proof) -> bool {
+    fates(proof)[1] == 0 && proof.vacuous.is_empty() && cells(proof.cells.iter())[1] == 0 && sabotage(proof)[1] == 0
 }
 
 /// Whether everything that was tried held, and something was tried.
 pub(crate) fn held(report: &Report) -> bool {
-    let proven = report.proof.as_ref().is_none_or(|proof| fates(proof)[1] == 0 && proof.vacuous.is_empty());
+    let proven = report.proof.as_ref().is_none_or(proven);
     tried(report) && report.exit == 0 && report.counts.fail == 0 && report.counts.inconclusive == 0 && proven
 }
 
 fn tried(report: &Report) -> bool {
     let proof = report.proof.as_ref();
-    report.counts.total() > 0 || proof.is_some_and(|proof| !proof.mutants.is_empty() || !proof.nulls.is_empty())
+    report.counts.total() > 0 || proof.is_some_and(|proof| !proof.is_empty())
 }
 
 /// What the run came to: in a word, and why, which may be empty.
@@ -236,21 +286,29 @@ fn achieved(report: &Report) -> Vec<String> {
         parts.extend((counts.known > 0).then(|| many(counts.known, "known failure")));
     }
     if let Some(proof) = &report.proof {
-        let [killed, _, not_covered] = fates(proof);
-        parts.push(format!("{killed} of {} killed", many(proof.mutants.len(), "mutant")));
-        parts.extend((not_covered > 0).then(|| format!("{not_covered} not covered")));
-        parts.push("no case is vacuous".to_owned());
+        if !proof.mutants.is_empty() || !proof.nulls.is_empty() {
+            let [killed, _, not_covered] = fates(proof);
+            parts.push(format!("{killed} of {} killed", many(proof.mutants.len(), "mutant")));
+            parts.extend((not_covered > 0).then(|| format!("{not_covered} not covered")));
+            parts.push("no case is vacuous".to_owned());
+        }
+        parts.extend((!proof.cells.is_empty()).then(|| "no cell is undefended".to_owned()));
+        parts.extend((!proof.sabotage.is_empty()).then(|| "no sabotage goes unseen".to_owned()));
     }
     parts
 }
 
 fn refuted(report: &Report) -> Vec<String> {
-    let (survived, vacuous) = report.proof.as_ref().map_or((0, 0), |proof| (fates(proof)[1], proof.vacuous.len()));
+    let wrong =
+        |proof: &Proof| [fates(proof)[1], proof.vacuous.len(), cells(proof.cells.iter())[1], sabotage(proof)[1]];
+    let [survived, vacuous, undefended, blind] = report.proof.as_ref().map_or([0; 4], wrong);
     let all = [
         (report.counts.fail, "case", "failed"),
         (report.counts.inconclusive, "case", "inconclusive"),
         (survived, "mutant", "survived"),
         (vacuous, "case", "vacuous"),
+        (undefended, "cell", "undefended"),
+        (blind, "sabotage", "unseen"),
     ];
     all.iter().filter(|(n, ..)| *n > 0).map(|(n, noun, word)| format!("{} {word}", many(*n, noun))).collect()
 }

@@ -78,7 +78,7 @@ impl Service {
 
     /// The reply to one call, or `None` if the worker is killed at a checkpoint.
     fn call(&mut self, call: &str, args: Map, kill_at: Option<&str>) -> Outcome<Option<Value>> {
-        let watch = Watch { everywhere: false, checkpoint: kill_at.map(str::to_owned) };
+        let watch = Watch { checkpoint: kill_at.map(str::to_owned), ..Watch::default() };
         self.session.call("main", call, &args, watch)?;
         loop {
             let (worker, event) = self.session.next(Duration::from_secs(10)).ok_or("the worker is silent")?;
@@ -90,7 +90,7 @@ impl Service {
                 }
                 Event::Effect { columns, .. } => {
                     self.deliveries.push(columns);
-                    self.session.resume(&worker, Directive::Answer(Action::Return("taken".into())));
+                    self.session.resume(&worker, Directive::Answer(Action::Return("taken".into()).into()));
                 }
                 Event::Reply(value) => return Ok(Some(value)),
                 other => return Err(format!("{call}: {other:?}").into()),

@@ -2,6 +2,7 @@
 //! defect, it is a mutant that the gate must refuse. A defect lives in the reference's own SQL and branches.
 
 mod defect;
+pub mod member_import;
 pub mod order_consumer;
 pub mod order_producer;
 pub mod order_relay;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use nack::subject::Program;
 
+use member_import::MemberImport;
 use order_consumer::OrderConsumer;
 use order_producer::OrderProducer;
 use order_relay::OrderRelay;
@@ -26,6 +28,7 @@ pub fn reference(contract: &str, defect: Option<&str>) -> Option<Arc<dyn Program
         "order-producer" => Arc::new(OrderProducer::new(defect)?),
         "order-relay" => Arc::new(OrderRelay::new(defect)?),
         "order-consumer" => Arc::new(OrderConsumer::new(defect)?),
+        "member-import" => Arc::new(MemberImport::new(defect)?),
         _ => return None,
     })
 }

@@ -39,7 +39,7 @@ impl Bench {
     /// One call, with an error injected at a checkpoint if one is named; its reply as JSON, or its error's name.
     fn call(&mut self, call: &str, args: &[(&str, Value)], raise_at: Option<&str>) -> String {
         let args: Map = args.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        let watch = Watch { everywhere: false, checkpoint: raise_at.map(str::to_owned) };
+        let watch = Watch { checkpoint: raise_at.map(str::to_owned), ..Watch::default() };
         self.session.call("main", call, &args, watch).expect("the worker starts");
         loop {
             let (worker, event) = self.session.next(Duration::from_secs(10)).expect("the worker says something");
@@ -47,12 +47,13 @@ impl Bench {
                 Event::Point(_) => Directive::Raise,
                 Event::Effect { columns, .. } => {
                     self.sends.push(columns);
-                    Directive::Answer(Action::Return("taken".into()))
+                    Directive::Answer(Action::Return("taken".into()).into())
                 }
                 Event::Blocked => Directive::GiveUp,
                 Event::Reply(value) => return value.to_json(),
                 Event::Error { name, .. } => return name,
                 Event::Died(how) => panic!("the worker died: {how}"),
+                Event::Reaches(_) | Event::Ended => unreachable!("it is in this process"),
             };
             self.session.resume(&worker, directive);
         }

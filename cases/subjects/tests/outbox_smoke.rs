@@ -36,7 +36,7 @@ fn deliver_one(session: &mut InProcess) -> (Event, Vec<Value>) {
         match event {
             Event::Effect { mut columns, .. } => {
                 sent.extend(columns.swap_remove("id"));
-                session.resume("main", Directive::Answer(Action::Return("accepted".into())));
+                session.resume("main", Directive::Answer(Action::Return("accepted".into()).into()));
             }
             ended => return (ended, sent),
         }

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::section::{Findings, Section};
 use super::{check_name, known_capabilities, known_name};
 use crate::finding::suggest;
-use crate::model::{Base, Call, Capability, Domain, Effect, Spanned, Store, Type};
+use crate::model::{Base, CALLER_POINTS, Call, Capability, Domain, Effect, Spanned, Store, Type};
 use crate::node::Node;
 
 /// What types and needs may refer to.
@@ -119,15 +119,7 @@ pub(super) fn effects(top: &Section<'_>, words: &Words<'_>, findings: &mut Findi
         if let Some(node) = section.node("id") {
             known_name(&id, &node.span, "column", &at, columns.keys().map(String::as_str), findings);
         }
-        let between = section.texts("between", findings);
-        let between = match between.as_slice() {
-            [] => None,
-            [before, after] => Some((before.item.clone(), after.item.clone())),
-            [first, ..] => {
-                findings.error("format/value", &at, &first.span, "`between` names two checkpoints");
-                None
-            }
-        };
+        let between = between(&section, findings);
         let answers = words.domains(section.texts("answers", findings), &at, findings);
         section.finish(findings);
         out.insert(name.clone(), Effect { columns, id, answers, between, span: field.key.clone() });
@@ -172,23 +164,52 @@ pub(super) fn calls(
             words: closed,
             errors: section.strings("errors", findings),
             effects: used.into_iter().map(|effect| effect.item).collect(),
-            checkpoints: section.strings("checkpoints", findings),
+            checkpoints: checkpoints(&section, findings),
+            between: between(&section, findings),
             needs,
             span: field.key.clone(),
         };
         section.finish(findings);
-        for effect in call.effects.iter().filter_map(|name| effects.get(name)) {
-            let between = effect.between.iter().flat_map(|(before, after)| [before, after]);
-            for point in between.filter(|point| !call.checkpoints.contains(point)) {
-                findings.error(
-                    "call/between",
-                    &at,
-                    &field.key,
-                    format!("this call does not pass `{point}`, which its effect lies by"),
-                );
-            }
-        }
+        passes_both(&call, effects, &at, findings);
         out.insert(name.clone(), call);
     }
     out
+}
+
+/// The checkpoints just before and just after an effect, or a call's write.
+fn between(section: &Section<'_>, findings: &mut Findings) -> Option<(String, String)> {
+    match section.texts("between", findings).as_slice() {
+        [] => None,
+        [before, after] => Some((before.item.clone(), after.item.clone())),
+        [first, ..] => {
+            findings.error("format/value", &section.at, &first.span, "`between` names two checkpoints");
+            None
+        }
+    }
+}
+
+fn checkpoints(section: &Section<'_>, findings: &mut Findings) -> Vec<String> {
+    let points = section.texts("checkpoints", findings);
+    for point in points.iter().filter(|point| CALLER_POINTS.contains(&point.item.as_str())) {
+        let message = format!("`{}` is a point of every call, where its caller loses the answer", point.item);
+        findings.error("format/name", &section.at, &point.span, message);
+    }
+    points.into_iter().map(|point| point.item).collect()
+}
+
+/// What lies between two checkpoints is passed by whoever passes both, in their order.
+fn passes_both(call: &Call, effects: &IndexMap<String, Effect>, at: &str, findings: &mut Findings) {
+    let of_effects = call.effects.iter().filter_map(|name| Some(("effect", effects.get(name)?.between.as_ref()?)));
+    for (what, (before, after)) in of_effects.chain(call.between.iter().map(|between| ("write", between))) {
+        let place = |point: &String| call.checkpoints.iter().position(|known| known == point);
+        let message = match (place(before), place(after)) {
+            (None, _) => format!("this call does not pass `{before}`, which its {what} lies by"),
+            (_, None) => format!("this call does not pass `{after}`, which its {what} lies by"),
+            (Some(first), Some(second)) if first >= second => {
+                format!("this call does not pass `{before}` before `{after}`, and its {what} lies between them")
+            }
+            _ => continue,
+        };
+        findings.error("call/between", at, &call.span, message);
+    }
 }

@@ -156,6 +156,12 @@ pub(crate) struct RunArgs {
     /// Judge a named defect of the shipped reference instead of the reference itself, to see the gate say no.
     #[arg(long, value_name = "NAME")]
     pub(crate) defect: Option<String>,
+    /// Besides, walk each subject so many times through random calls, answers, crashes and restarts.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) walks: Option<u32>,
+    /// Failures that are known, each with its reason: a TOML file of `[[known]]` entries.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known: Option<PathBuf>,
     /// Cases below these prefixes, or that need these capabilities, must be covered (`all`: every case).
     #[arg(long, value_name = "PREFIX|CAPABILITY", value_delimiter = ',')]
     pub(crate) require: Vec<String>,

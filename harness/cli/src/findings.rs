@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use nack::store::hide_passwords;
 use nack_contracts::{Finding, Severity, Source};
 use serde::Serialize;
 
@@ -61,7 +62,7 @@ impl Located {
             }
             snippet = snippet.annotation(mark);
         }
-        let title = format!("{}: {}", finding.at, finding.message);
+        let title = hide_passwords(&format!("{}: {}", finding.at, finding.message));
         let mut group = level.primary_title(title.as_str()).id(finding.rule).element(snippet);
         if let Some(help) = &finding.help {
             group = group.element(Level::HELP.message(help.as_str()));

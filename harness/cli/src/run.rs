@@ -2,6 +2,7 @@
 
 mod reports;
 mod subjects;
+mod walks;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use nack::known::Known;
 use nack::report::report;
 use nack::run::{Options, Stored, at_point, run_cases};
 use nack::{LoadError, Target};
@@ -30,8 +32,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let targets = interrupts
-        .ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path()))?;
+    let targets =
+        interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), &scratch))?;
     let wanted = |name: &str| {
         (args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix)))
             && shard.is_none_or(|(k, n)| stable_hash(name) % n == k)
@@ -40,36 +42,68 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     let whole = args.common.subject.is_some();
     let selection =
         select(&targets, &|target, case| wanted(&case.name) && (whole || subjects::is_repeated(target, case)));
-    if selection.is_empty() {
+    let walks = args.walks.is_some() && targets.iter().any(|target| wanted(&walks::name(target)));
+    if selection.is_empty() && !walks {
         let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
         return Err(nothing(&args.prefixes, names));
     }
+    let known = known(args, &targets)?;
     options.fail_fast = args.fail_fast;
     options.keep.clone_from(&args.keep);
     let began = Instant::now();
-    let cases = run_cases(&targets, &selection, scratch.path(), &options);
+    let mut cases = run_cases(&targets, &selection, scratch.path(), &options);
+    if let Some(walks) = args.walks {
+        let defect = args.defect.as_deref();
+        cases.extend(walks::walks(&targets, &contracts, walks, defect, &wanted, scratch.path(), &options)?);
+    }
+    let passing = known.apply(&mut cases);
     // A case that one subject of the run was given is covered, whoever else could not be.
     let covered: HashSet<String> =
         cases.iter().filter(|case| case.verdict != Verdict::NotCovered).map(|case| case.name.clone()).collect();
     let required = |case: &CaseReport| !covered.contains(&case.name) && is_required(&args.require, case, &targets);
     let done = report(&targets, cases, None, options.seed, &required);
-    finish(done, began, &outputs, &options)
+    let exit = finish(done, began, &outputs, &options)?;
+    if passing.is_empty() {
+        return Ok(exit);
+    }
+    Ok(exit.and(Trouble::findings(&known.source, passing).tell()))
+}
+
+/// The list of known failures, each entry of which names a case and a subject of this run.
+fn known(args: &RunArgs, targets: &[Target]) -> Result<Known, Trouble> {
+    let Some(path) = &args.known else { return Ok(Known::default()) };
+    let known = Known::read(path).map_err(|(source, finding)| Trouble::findings(&source, vec![*finding]))?;
+    let cases: Vec<&str> =
+        targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str())).collect();
+    let subjects: Vec<&str> = targets.iter().map(|target| target.subject.as_str()).collect();
+    match known.unknown(&cases, &subjects) {
+        unknown if unknown.is_empty() => Ok(known),
+        unknown => Err(Trouble::findings(&known.source, unknown)),
+    }
 }
 
 pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
     let outputs = reports::Outputs::parse(&args.common)?;
     let options = options(&args.common, None)?;
-    let _interrupts = Interrupts::watch(&options.cancel)?;
+    let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    if args.common.subject.as_deref().is_some_and(|subject| subject != "reference") {
-        return Err(Trouble::Usage("this version of nack proves the shipped references only".to_owned()));
-    }
     let wanted = |name: &str| args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix));
     let began = Instant::now();
-    let proved = nack::prove::prove(&contracts, &subjects::reference, &wanted, scratch.path(), &options);
-    let (targets, proof): (Vec<Target>, Proof) = proved.map_err(|error| load_trouble(error, &contracts))?;
-    if proof.mutants.is_empty() && proof.nulls.is_empty() {
+    let own = subjects::bindings(&args.common)?.is_some();
+    if !own && args.common.subject.as_deref().is_some_and(|subject| subject != subjects::REFERENCE) {
+        let message = "without a nack.toml only the shipped references are proved: leave --subject out";
+        return Err(Trouble::Usage(message.to_owned()));
+    }
+    let (targets, proof): (Vec<Target>, Proof) = if own {
+        let targets = interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, None, &scratch))?;
+        let proof = nack::prove::prove_bound(&targets, &wanted, scratch.path(), &options);
+        (targets, proof)
+    } else {
+        let proved = nack::prove::prove(&contracts, &subjects::reference, &wanted, scratch.path(), &options);
+        proved.map_err(|error| load_trouble(error, &contracts))?
+    };
+    if proof.is_empty() {
         let mutants = contracts.iter().flat_map(|c| c.mutants.iter().map(move |m| format!("{}/{}", c.name, m.name)));
         let cases = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.clone()));
         let names: Vec<String> = mutants.chain(cases).collect();
@@ -106,8 +140,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
     let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
-    let mut targets = interrupts
-        .ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), scratch.path()))?;
+    let mut targets =
+        interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), &scratch))?;
     options.keep.clone_from(&args.keep);
     let path = Path::new(&args.case);
     if args.common.subject.is_none() && targets.iter().any(|target| target.subject == "reference") && !path.is_file() {
@@ -260,7 +294,7 @@ pub(crate) fn load_trouble(error: LoadError, contracts: &[Arc<nack_contracts::Co
             Trouble::Findings(findings.into_iter().map(locate).collect())
         }
         LoadError::Hello { .. } => Trouble::Usage(error.to_string()),
-        LoadError::Store { .. } => Trouble::Start(error.to_string()),
+        LoadError::Store { .. } | LoadError::Start { .. } => Trouble::Start(error.to_string()),
     }
 }
 

@@ -1,5 +1,9 @@
 //! What ends a command early, said once with its mend, and the exit code that it means.
 
+use std::sync::Arc;
+
+use nack::store::hide_passwords;
+use nack_contracts::{Finding, Source};
 use nack_reports::Exit;
 
 use crate::findings::{self, Located};
@@ -25,6 +29,13 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
+    /// Findings in one file.
+    pub(crate) fn findings(source: &Source, findings: Vec<Finding>) -> Trouble {
+        let source = Arc::new(source.clone());
+        let located = |finding| Located { source: Arc::clone(&source), finding };
+        Trouble::Findings(findings.into_iter().map(located).collect())
+    }
+
     /// Says it and gives the exit code.
     pub(crate) fn tell(self) -> Exit {
         match &self {
@@ -33,7 +44,7 @@ impl Trouble {
                 Exit::Usage
             }
             other => {
-                anstream::eprintln!("nack: {other}");
+                anstream::eprintln!("nack: {}", hide_passwords(&other.to_string()));
                 match other {
                     Trouble::NothingMatched(_) => Exit::NothingMatched,
                     Trouble::Start(_) => Exit::Inconclusive,

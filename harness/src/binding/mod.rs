@@ -1,6 +1,7 @@
 //! `nack.toml`: which subjects there are, the contract each is held to, and how each is reached. It is looked for
 //! upward from the current folder, as cargo looks for its own file.
 
+mod calls;
 mod shape;
 mod subject;
 mod template;
@@ -14,7 +15,7 @@ use serde::Deserialize;
 
 pub use template::{Placeholder, Template, UnknownPlaceholder, argument};
 
-use crate::store::{Mapping, Place};
+use crate::store::{Mapping, Place, hide_passwords, star_passwords};
 
 type Span = std::ops::Range<usize>;
 
@@ -81,16 +82,20 @@ pub enum Reach {
         calls: IndexMap<String, CommandCall>,
     },
     /// A server.
-    Http {
-        /// How it is started.
-        command: Vec<Template>,
-        /// How it is known to be ready.
-        ready: Ready,
-        /// Whether each worker of a case is a server process of its own on the one store.
-        each_its_own: bool,
-        /// By the contract's call.
-        calls: IndexMap<String, HttpCall>,
-    },
+    Http(HttpServer),
+}
+
+/// A server, and how it is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpServer {
+    /// How it is started.
+    pub command: Vec<Template>,
+    /// How it is known to be ready.
+    pub ready: Ready,
+    /// Whether each worker of a case is a server process of its own on the one store.
+    pub each_its_own: bool,
+    /// By the contract's call.
+    pub calls: IndexMap<String, HttpCall>,
 }
 
 /// One call of a program that is started for it.
@@ -122,7 +127,7 @@ pub struct HttpCall {
 pub enum Ready {
     /// It takes a connection.
     Tcp,
-    /// It prints a line that holds this text; a port behind it is the one it listens on.
+    /// It prints a line that holds this text. A server that is told no port listens on the one behind it.
     Stdout(String),
     /// It answers a GET of this path with a status below 500.
     Get(String),
@@ -134,8 +139,20 @@ pub enum Ready {
 pub enum Making {
     /// By a file of SQL.
     File(String),
-    /// By a command; `{store}` in it is the path of the store.
+    /// By a command; `{store}` in it is the store's address.
     Command(Vec<String>),
+}
+
+#[cfg(unix)]
+impl Binding {
+    /// A command of this subject, run as its binding says.
+    #[must_use]
+    pub fn command(&self, argv: Vec<String>) -> crate::process::Command {
+        let mut command = crate::process::Command::new(argv, self.folder.clone());
+        let (allow, set) = (self.env_allow.clone(), self.env.clone());
+        command.environment = crate::process::Environment { allow, set };
+        command
+    }
 }
 
 /// Looks upward from `folder`.
@@ -154,17 +171,16 @@ impl Bindings {
         let text = fs::read(path)
             .map_err(|error| error.to_string())
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8; save it as UTF-8".to_owned()));
-        let (source, error) = match text {
-            Ok(text) => (Source::new(file, text), None),
-            Err(error) => (Source::new(file, ""), Some(error)),
-        };
+        let (text, error) = text.map_or_else(|error| (String::new(), Some(error)), |text| (text, None));
+        // Findings show lines of it.
+        let source = Source::new(file, star_passwords(&text));
         let broken = |finding: Finding| (source.clone(), Box::new(finding));
         if let Some(error) = error {
             return Err(broken(Finding::error("binding/file", FILE, 0..0, error)));
         }
-        let read: shape::File = toml::from_str(&source.text).map_err(|error| {
+        let read: shape::File = toml::from_str(&text).map_err(|error| {
             let place = error.span().unwrap_or(0..0);
-            broken(Finding::error("binding/toml", FILE, place, error.message().to_owned()))
+            broken(Finding::error("binding/toml", FILE, place, hide_passwords(error.message())))
         })?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());

@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use super::shape::{Call, Named, OneOrMore, Subject};
 use super::template::{IN_COMMAND, IN_REQUEST, IN_SERVER, IN_SETUP, Template};
-use super::{Binding, CommandCall, HttpCall, Making, Reach, Ready, Span};
-use crate::store::{Ids, Mapping, Place, StoreMapping, Words};
+use super::{Binding, CommandCall, HttpCall, HttpServer, Making, Placeholder, Reach, Ready, Span};
+use crate::store::{Ids, Mapping, Place, StoreMapping, Url, Words};
 
 /// How long a subject may be silent on an answer that never comes, in seconds, if its binding does not say.
 const WAIT: u64 = 30;
@@ -45,7 +45,7 @@ pub(super) fn bind(folder: &Path, name: &Spanned<String>, subject: Subject) -> R
         let message = "a subject's name is made of letters, digits, - and _, and is not `reference`";
         return Err(at.wrong("", name.span(), message, "rename it"));
     }
-    let place = place(&at, subject.store.as_ref())?;
+    let place = place(&at, name, subject.store.as_ref())?;
     let Some(setup) = &subject.setup else {
         let help = "name a file of SQL, or a command (a list)";
         return Err(at.wrong("setup", name.span(), "`setup` is missing: nobody makes the tables", help));
@@ -94,7 +94,7 @@ fn note<T>(keys: &mut IndexMap<String, Span>, section: &str, named: &Named<T>) {
     keys.extend(named.iter().map(|(name, value)| (format!("{section}.{name}"), value.span())));
 }
 
-fn place(at: &At<'_>, store: Option<&Spanned<String>>) -> Result<Place, Wrong> {
+fn place(at: &At<'_>, name: &Spanned<String>, store: Option<&Spanned<String>>) -> Result<Place, Wrong> {
     let Some(store) = store else { return Ok(Place::Sqlite("store.db".to_owned())) };
     let wrong = |message: String, help: &str| Err(at.wrong("store", store.span(), message, help));
     match store.get_ref().split_once(':') {
@@ -105,8 +105,15 @@ fn place(at: &At<'_>, store: Option<&Spanned<String>>) -> Result<Place, Wrong> {
             "the file of an SQLite store is a name: it is made fresh in a folder of each case".to_owned(),
             "write `sqlite:app.db`, and `{store}` where the path belongs",
         ),
-        Some((kind, _)) => wrong(format!("the store `{kind}:` is not in this version of nack"), "use `sqlite:FILE`"),
-        None => wrong(format!("`{}` is no store", store.get_ref()), "use `sqlite:FILE`"),
+        Some(("postgres" | "postgresql", _)) => Url::parse(store.get_ref()).map(Place::Postgres).map_err(|error| {
+            // Where the password ends cannot be told, so its line is not shown.
+            let help = "write `postgres://user:password@host:port/database`; each case gets a database of its own";
+            at.wrong("store", name.span(), format!("this is no address of a server: {error}"), help)
+        }),
+        Some((kind, _)) => {
+            wrong(format!("the store `{kind}:` is not in this version of nack"), "use `sqlite:FILE` or `postgres://…`")
+        }
+        None => wrong(format!("`{}` is no store", store.get_ref()), "use `sqlite:FILE` or `postgres://…`"),
     }
 }
 
@@ -172,13 +179,17 @@ fn reach(at: &At<'_>, name: &Spanned<String>, subject: &Subject) -> Result<Reach
             let words = command(at, name, subject)?;
             let span = subject.command.as_ref().map_or(0..0, Spanned::span);
             let command = words.iter().map(|word| at.template("command", &span, word, IN_SERVER));
+            let command: Vec<Template> = command.collect::<Result<_, _>>()?;
+            let ready = ready(at, subject.ready.as_ref())?;
+            let told = command.iter().any(|word| word.placeholders().any(|said| *said == Placeholder::Port));
+            if !told && !matches!(ready, Ready::Stdout(_)) {
+                let help = "write {port} where its port belongs, or ready = \"stdout:TEXT\" with the port behind TEXT";
+                return Err(at.wrong("command", span, "nobody knows which port it listens on", help));
+            }
             let calls = subject.call.iter().map(|(call, said)| Ok((call.clone(), http_call(at, call, said)?)));
-            Ok(Reach::Http {
-                command: command.collect::<Result<_, _>>()?,
-                ready: ready(at, subject.ready.as_ref())?,
-                each_its_own: workers(at, subject.workers.as_ref())?,
-                calls: some(at, name, calls.collect::<Result<_, Wrong>>()?)?,
-            })
+            let each_its_own = workers(at, subject.workers.as_ref())?;
+            let calls = some(at, name, calls.collect::<Result<_, Wrong>>()?)?;
+            Ok(Reach::Http(HttpServer { command, ready, each_its_own, calls }))
         }
         other => {
             let message = format!("there is no adapter `{other}`; {}", suggest(other, ["stdio", "command", "http"]));

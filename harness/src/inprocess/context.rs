@@ -130,7 +130,7 @@ impl Context {
         let answer = self.line.ask(Event::Effect { name: name.to_owned(), columns });
         let result = match answer {
             None => Err(raised(EffectErrorKind::Gone, b"this worker was killed")),
-            Some(Directive::Answer(action)) => play(action),
+            Some(Directive::Answer(answer)) => play(answer.does),
             Some(_) => Err(raised(EffectErrorKind::Error, b"no answer is scripted for this use")),
         };
         self.line.pass_any(|| Point::AfterEffect(name.to_owned())).map_err(at_effect)?;

@@ -17,6 +17,8 @@ use crate::store::Snapshot;
 pub(crate) enum Outcome {
     /// A reply came.
     Reply(Value),
+    /// It ended well, and nothing tells what it replied.
+    Unobserved,
     /// An error reached the caller.
     Error { name: String, definite: bool, text: Vec<u8> },
     /// Nothing came: the worker was killed, or died of a signal it was sent.
@@ -27,9 +29,11 @@ impl Outcome {
     /// The column `outcome` of the relation `reply`.
     pub(crate) fn word(&self) -> &'static str {
         match self {
+            // A server that failed in the middle of it does not know either.
+            Outcome::Reply(Value::Map(reply)) if matches!(reply.get("http"), Some(Value::Int(500..=599))) => "unknown",
             Outcome::Reply(_) => "acknowledged",
             Outcome::Error { definite: true, .. } => "refused",
-            Outcome::Error { .. } | Outcome::Nothing(_) => "unknown",
+            Outcome::Unobserved | Outcome::Error { .. } | Outcome::Nothing(_) => "unknown",
         }
     }
 }
@@ -38,6 +42,7 @@ impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Outcome::Reply(value) => write!(f, "{value}"),
+            Outcome::Unobserved => f.write_str("well, with a reply that is not observed"),
             Outcome::Error { name, text, .. } if text.is_empty() => write!(f, "error {name}"),
             Outcome::Error { name, text, .. } => {
                 let text = String::from_utf8_lossy(text);
@@ -59,6 +64,8 @@ pub(crate) struct Observed {
     pub(crate) effects: IndexMap<String, Vec<Map>>,
     /// Every ended call, in order, with `n`, `worker`, `call`, `outcome`, `word` and `value`.
     pub(crate) replies: Vec<Map>,
+    /// Whether a reply is among them that nothing tells the value of. What they say is then not judged.
+    pub(crate) unobserved: bool,
 }
 
 impl Observed {
@@ -86,4 +93,21 @@ fn history_row((index, change): (usize, &crate::store::Change)) -> Map {
     row.extend(change.new.iter().map(|(column, value)| (column.clone(), value.clone())));
     row.extend(change.old.iter().map(|(column, value)| (format!("old_{column}"), value.clone())));
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::well(r#"{"http": 200, "body": {}}"#, "acknowledged")]
+    #[case::refused_in_so_many_words(r#"{"http": 499, "body": {}}"#, "acknowledged")]
+    #[case::failed(r#"{"http": 500, "body": {}}"#, "unknown")]
+    #[case::gave_up(r#"{"http": 599, "body": {}}"#, "unknown")]
+    #[case::no_http("500", "acknowledged")]
+    fn an_answer_of_a_failed_server_acknowledges_nothing(#[case] reply: &str, #[case] word: &str) {
+        assert_eq!(Outcome::Reply(Value::from_json(reply).expect("it is JSON")).word(), word);
+    }
 }

@@ -1,27 +1,29 @@
 //! One process with its three pipes. Nothing here waits for the process without a deadline: pipes are read and
 //! written without blocking, so a subject that floods, stalls or leaks a pipe costs bounded memory and time.
 
+mod command;
 mod lines;
 mod reap;
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
-use std::sync::OnceLock;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
+pub use command::{Command, Environment};
 pub(crate) use lines::{LONGEST, Lines, Tail, shown};
-use reap::MARK;
+pub(crate) use reap::works;
 pub use reap::{end_marked, leftovers, run_mark};
 
-use crate::session::StartError;
+use crate::session::{Killed, StartError};
 
+/// How long a subject may take to start, unless more is asked for.
+pub const START_WITHIN: Duration = Duration::from_secs(10);
 /// How long a process may take to vanish after SIGKILL.
 const KILLED_WITHIN: Duration = Duration::from_secs(2);
 /// How long the pipes of a dead process are read, in case somebody else holds them.
@@ -30,79 +32,6 @@ const DRAINED_WITHIN: Duration = Duration::from_millis(100);
 const RUN_WITHIN: Duration = Duration::from_secs(60);
 /// How much is read from one pipe before the others have their turn.
 const TURN: usize = 256 << 10;
-
-/// How a subject is started.
-#[derive(Debug)]
-pub struct Command {
-    /// The program and its arguments.
-    pub argv: Vec<String>,
-    /// The folder it runs in.
-    pub folder: PathBuf,
-    /// How long it may take to answer `hello`.
-    pub start_within: Duration,
-    /// What its first `hello` said really runs.
-    executable: OnceLock<PathBuf>,
-}
-
-impl Command {
-    /// A command that may take ten seconds to answer `hello`.
-    #[must_use]
-    pub fn new(argv: Vec<String>, folder: PathBuf) -> Command {
-        Command { argv, folder, start_within: Duration::from_secs(10), executable: OnceLock::new() }
-    }
-
-    /// A command that is found by its name alone may be found through a version manager that takes longer to start
-    /// than the subject itself, so what it really ran is remembered. Only if it has the same name: `uv run` is no
-    /// slow way to say `python3`, and its arguments are its own.
-    pub(crate) fn remember(&self, executable: Option<&str>) {
-        let Some(path) = executable.map(PathBuf::from).filter(|path| path.is_absolute() && path.is_file()) else {
-            return;
-        };
-        let named = self.argv.first().zip(path.file_name().and_then(|name| name.to_str()));
-        if named.is_some_and(|(called, name)| !called.contains('/') && name.starts_with(called.as_str())) {
-            self.executable.get_or_init(|| path);
-        }
-    }
-
-    fn program(&self) -> PathBuf {
-        if let Some(executable) = self.executable.get() {
-            return executable.clone();
-        }
-        let program = PathBuf::from(self.argv.first().map_or("", String::as_str));
-        if program.components().count() > 1 { self.folder.join(program) } else { program }
-    }
-
-    fn start(&self, mark: &str) -> Result<Child, StartError> {
-        let mut command = std::process::Command::new(self.program());
-        command.args(self.argv.iter().skip(1)).current_dir(&self.folder).env(MARK, mark);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        command.spawn().map_err(|error| {
-            let line = self.argv.join(" ");
-            StartError(format!("`{line}` could not be started in {}: {error}", self.folder.display()))
-        })
-    }
-
-    /// Runs it to its end, for what it does and not for what it says.
-    pub(crate) fn run(&self) -> Result<(), String> {
-        let mut process = Process::start(self).map_err(|error| error.0)?;
-        process.close_input();
-        let deadline = Instant::now() + RUN_WITHIN;
-        while !process.has_ended() && Instant::now() < deadline {
-            wait_for(&[&process], deadline.min(Instant::now() + Duration::from_millis(5)));
-            process.turn();
-            while process.lines.next().is_some() {}
-        }
-        let ended = process.end();
-        match ended.status {
-            Some(status) if status.success() => Ok(()),
-            _ if ended.lived => Err(format!("`{}` did not end within {RUN_WITHIN:?}", self.argv.join(" "))),
-            status => {
-                let said = process.tail.lines().join("\n  ");
-                Err(format!("`{}` ended with {}: {said}", self.argv.join(" "), in_words(status)))
-            }
-        }
-    }
-}
 
 /// A running subject.
 #[derive(Debug)]
@@ -128,6 +57,27 @@ pub(crate) struct Ended {
     pub(crate) lived: bool,
     /// What it had started and left behind, outside its group.
     pub(crate) left: Vec<String>,
+}
+
+impl Ended {
+    /// A kill, in words, and whether it is one: `spoke` says what came after the point that it was to strike at.
+    pub(crate) fn killed(&self, spoke: Option<&str>) -> Killed {
+        let by_signal = self.status.and_then(|status| status.signal()) == Some(Signal::KILL.as_raw());
+        let mut how = if !self.lived {
+            format!("it had already ended with {}", in_words(self.status))
+        } else if by_signal {
+            "SIGKILL to its process group".to_owned()
+        } else {
+            format!("SIGKILL, but it ended with {}", in_words(self.status))
+        };
+        if let Some(spoke) = spoke {
+            how += &format!(", and {spoke}");
+        }
+        if !self.left.is_empty() {
+            how += &format!("; also ended, outside its group: {}", self.left.join(", "));
+        }
+        Killed { how, store: None, proven: self.lived && by_signal && spoke.is_none() }
+    }
 }
 
 impl Process {
@@ -220,6 +170,18 @@ impl Process {
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
+    /// The process and everything below it, as far as the system tells.
+    pub(crate) fn family(&self) -> Vec<Pid> {
+        reap::family(self.pid, &self.mark)
+    }
+
+    /// By which name it was started in the end, as far as the system tells. Links in it mean something, to Python's
+    /// virtual environments above all, so they are kept.
+    pub(crate) fn called(&self) -> Option<String> {
+        let words = std::fs::read(format!("/proc/{}/cmdline", self.pid.as_raw_pid())).ok()?;
+        String::from_utf8(words.split(|byte| *byte == 0).next()?.to_vec()).ok()
+    }
+
     /// Sends a signal to the process and all of its group.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         self.ended.is_none() && reap::signal_group(self.pid, signal)
@@ -290,10 +252,15 @@ pub(crate) fn wait_for(processes: &[&Process], deadline: Instant) {
     for process in processes {
         process.watched(&mut pipes);
     }
+    wait_on(&mut pipes, deadline);
+}
+
+/// Sleeps until something happens on one of these, or until the deadline.
+pub(crate) fn wait_on(pipes: &mut [PollFd<'_>], deadline: Instant) {
     let left = deadline.saturating_duration_since(Instant::now());
     let left = Timespec { tv_sec: left.as_secs().min(3600) as i64, tv_nsec: i64::from(left.subsec_nanos()) };
     // An interrupted wait is a short one, and whoever waits looks at the time anyway.
-    let _ = poll(&mut pipes, Some(&left));
+    let _ = poll(pipes, Some(&left));
 }
 
 /// How a process ended, in words.

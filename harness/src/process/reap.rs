@@ -3,6 +3,7 @@
 //! orphans, so what a subject leaves behind becomes a child of nack and not of init. Elsewhere only the group goes.
 
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
@@ -77,7 +78,11 @@ struct Stat {
 }
 
 fn stat(pid: Pid) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    stat_in(Path::new(&format!("/proc/{}", pid.as_raw_pid())))
+}
+
+fn stat_in(folder: &Path) -> Option<Stat> {
+    let text = fs::read_to_string(folder.join("stat")).ok()?;
     // The name in brackets may hold anything, brackets too.
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
     Some(Stat {
@@ -110,6 +115,21 @@ pub(super) fn descendants(pid: Pid) -> Vec<Seen> {
         }
     }
     found
+}
+
+/// A process, everything below it, and orphans of its group or with its mark.
+pub(super) fn family(leader: Pid, mark: &str) -> Vec<Pid> {
+    let orphans = orphans(|pid, stat| stat.group == leader.as_raw_pid() || carries(pid, mark));
+    let below = orphans.iter().flat_map(|orphan| descendants(orphan.pid));
+    let all = descendants(leader).into_iter().chain(below).chain(orphans.iter().copied());
+    std::iter::once(leader).chain(all.map(|seen| seen.pid)).collect()
+}
+
+/// Whether a thread of these processes has work to do: it runs, or waits for a core or a disk.
+pub(crate) fn works(family: &[Pid]) -> bool {
+    let threads = family.iter().filter_map(|pid| fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())).ok());
+    let mut stats = threads.flat_map(|threads| threads.flatten().filter_map(|thread| stat_in(&thread.path())));
+    stats.any(|stat| matches!(stat.state, 'R' | 'D'))
 }
 
 fn carries(pid: Pid, mark: &str) -> bool {

@@ -1,13 +1,16 @@
-//! Proof that the gate can fail: null subjects that must not pass, and mutants that must be killed for their own reason.
+//! Proof that the gate can fail: null subjects that must not pass, mutants that must be killed for their own reason, and
+//! cells that must not be able to say anything else.
 
+mod cells;
 mod mutants;
 mod nulls;
+pub(crate) mod sabotage;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use nack_contracts::Contract;
-use nack_reports::{Exit, Fate, Proof};
+use nack_reports::{CellFate, Exit, Fate, Proof, SabotageFate};
 
 use crate::adapter::Adapter;
 use crate::run::Options;
@@ -36,15 +39,27 @@ pub fn prove(
     let mut proof = Proof::default();
     nulls::judge(&targets, wanted, scratch, options, &mut proof)?;
     mutants::judge(&targets, references, wanted, scratch, options, &mut proof)?;
+    cells::judge(contracts, references, wanted, scratch, options, &mut proof)?;
+    sabotage::judge(&targets, wanted, scratch, options, &mut proof);
     Ok((targets, proof))
+}
+
+/// Proves that these set-ups, a user's own, can convict: each is falsified behind its subject's back.
+#[must_use]
+pub fn prove_bound(targets: &[Target], wanted: &dyn Fn(&str) -> bool, scratch: &Path, options: &Options) -> Proof {
+    let mut proof = Proof::default();
+    sabotage::judge(targets, wanted, scratch, options, &mut proof);
+    proof
 }
 
 /// What a proof comes to.
 #[must_use]
 pub fn exit_of(proof: &Proof) -> Exit {
-    if proof.mutants.is_empty() && proof.nulls.is_empty() {
+    if proof.is_empty() {
         return Exit::NothingMatched;
     }
     let survived = proof.mutants.iter().any(|mutant| mutant.fate == Fate::Survived);
-    if survived || !proof.vacuous.is_empty() { Exit::ProofFailed } else { Exit::Held }
+    let undefended = proof.cells.iter().any(|cell| cell.fate == CellFate::Undefended);
+    let blind = proof.sabotage.iter().any(|sabotage| sabotage.fate == SabotageFate::Blind);
+    if survived || undefended || blind || !proof.vacuous.is_empty() { Exit::ProofFailed } else { Exit::Held }
 }

@@ -171,7 +171,7 @@ fn red(report: &CaseReport) -> impl Iterator<Item = &str> {
     report.checks.iter().filter(|check| check.held == Some(false)).map(|check| check.name.as_str())
 }
 
-fn kills_by(report: &CaseReport, by: &[String]) -> bool {
+pub(super) fn kills_by(report: &CaseReport, by: &[String]) -> bool {
     report.verdict == Verdict::Fail
         && report.broken.is_none()
         && by.iter().all(|check| red(report).any(|name| name == check))

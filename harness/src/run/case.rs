@@ -9,12 +9,14 @@ use nack_cases::{Call, Case, FaultKind, Matcher, Step, matcher_words};
 use nack_contracts::model::{CheckName, Contract};
 use nack_reports::{Because, BecauseKind, Check, Moment};
 
+use super::seeding::unseen;
 use super::tasks::{State, Task};
 use crate::adapter::Setting;
 use crate::clock::Clock;
 use crate::judge::{Evidence, Miss, Observed, Outcome, expectation, outcome_meets};
+use crate::prove::sabotage::{self, Sabotage, Tampered};
 use crate::session::Session;
-use crate::store::Store;
+use crate::store::{Store, StoreError, hide_passwords};
 use crate::target::Target;
 
 /// What a case run once came to.
@@ -25,19 +27,36 @@ pub(crate) struct Ran {
     pub(crate) broken: Option<String>,
     /// Why the run does not count.
     pub(crate) trouble: Option<Because>,
+    /// Why the case was not even begun: a value that the store cannot hold.
+    pub(crate) unheld: Option<Because>,
     pub(crate) timeline: Vec<Moment>,
     pub(crate) notes: Vec<String>,
     /// What the subject said last.
     pub(crate) said: Vec<String>,
+    /// The calls as lines for a shell.
+    pub(crate) by_hand: Vec<String>,
     /// Where the last fault struck, as it stands in a case's name.
     pub(crate) struck_at: Option<String>,
     /// Whether every fault of the case struck.
     pub(crate) all_struck: bool,
+    /// What was observed by its end.
+    pub(crate) observed: Observed,
 }
 
 impl Ran {
     pub(crate) fn failed(&self) -> bool {
         self.broken.is_some() || self.checks.iter().any(|check| check.held == Some(false))
+    }
+
+    /// Whatever it shows, no password of a store is in it.
+    fn without_passwords(mut self) -> Ran {
+        let checks = self.checks.iter_mut().flat_map(|c| [&mut c.words, &mut c.expected, &mut c.observed]);
+        let texts = checks.chain(&mut self.broken).chain(self.trouble.as_mut().map(|because| &mut because.detail));
+        let texts = texts.chain(self.timeline.iter_mut().map(|moment| &mut moment.what));
+        for text in texts.chain(&mut self.notes).chain(&mut self.said).chain(&mut self.by_hand) {
+            *text = hide_passwords(text);
+        }
+        self
     }
 }
 
@@ -51,10 +70,14 @@ pub(super) struct CaseRun<'a> {
     pub(super) clock: Arc<Clock>,
     pub(super) random: fastrand::Rng,
     pub(super) patience: Duration,
+    /// How long a worker may be silent on an answer that never comes.
+    pub(super) wait: Duration,
     pub(super) freed_after: Duration,
+    pub(super) at_write_after: Duration,
     pub(super) tasks: BTreeMap<String, Task>,
     pub(super) observed: Observed,
     evidence: &'a Evidence<'a>,
+    sabotage: Option<Sabotage>,
     checks: Vec<Check>,
     pub(super) broken: Option<String>,
     troubled: Option<Because>,
@@ -62,6 +85,7 @@ pub(super) struct CaseRun<'a> {
     timeline: Vec<Moment>,
     pub(super) notes: Vec<String>,
     pub(super) said: Vec<String>,
+    pub(super) by_hand: Vec<String>,
     pub(super) events: u64,
     pub(super) barrier_met: bool,
     pub(super) struck_at: Option<String>,
@@ -72,13 +96,23 @@ pub(super) struct CaseRun<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct How {
     pub(crate) seed: u64,
+    /// What is done behind the subject's back, to prove that it would be seen.
+    pub(crate) sabotage: Option<Sabotage>,
     pub(crate) patience: Duration,
+    /// Deadlines that a binding sets are multiplied by this.
+    pub(crate) scale: f64,
     /// After so much silence a held worker is let go, where blocking cannot be seen.
     pub(crate) freed_after: Duration,
+    /// After so much silence a call that is not to write stands at its write.
+    pub(crate) at_write_after: Duration,
 }
 
 /// Runs a case once in `folder`, which must be empty.
 pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, how: How) -> Ran {
+    run_shown(target, case, evidence, folder, how).without_passwords()
+}
+
+fn run_shown(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, how: How) -> Ran {
     let start = |detail: String| Ran {
         trouble: Some(Because { kind: BecauseKind::Start, detail }),
         all_struck: true,
@@ -87,14 +121,28 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
     let base = target.adapter.clock_base();
     if let Some(gate) = &case.gate {
         return match target.stores.empty(folder, base) {
-            Ok(store) => try_gate(target, case, gate, store.as_ref()),
+            Ok(store) => {
+                if how.sabotage == Some(Sabotage::IndexDropped)
+                    && let Err(error) = sabotage::bare(&target.contract, store.as_ref())
+                {
+                    return start(error.to_string());
+                }
+                try_gate(target, case, gate, store.as_ref())
+            }
             Err(error) => start(error.to_string()),
         };
     }
     let (store, durable) = match target.stores.seeded(folder, base, &case.given) {
         Ok(seeded) => seeded,
+        Err(error @ StoreError::CannotHold(_)) => {
+            let unheld = Some(Because { kind: BecauseKind::Unsupported, detail: error.to_string() });
+            return Ran { unheld, ..Ran::default() };
+        }
         Err(error) => return start(format!("the given rows could not be stored: {error}")),
     };
+    if let Some(unseen) = unseen(&case.given, &durable.stores) {
+        return start(format!("the store does not read back as it was seeded: {unseen}"));
+    }
     let clock = Arc::new(Clock::from(base));
     let words = Arc::clone(store.translation());
     let contract = target.contract.as_ref();
@@ -103,11 +151,16 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         Ok(session) => session,
         Err(error) => return start(error.0),
     };
+    let session: Box<dyn Session> = match how.sabotage {
+        Some(kind) => Box::new(Tampered::new(session, kind, &target.contract)),
+        None => session,
+    };
     let observed = Observed {
         given: durable.stores.clone(),
         durable,
         effects: target.contract.effects.keys().map(|name| (name.clone(), Vec::new())).collect(),
         replies: Vec::new(),
+        unobserved: false,
     };
     let run = CaseRun {
         target,
@@ -118,10 +171,13 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         clock,
         random: fastrand::Rng::with_seed(how.seed),
         patience: how.patience,
+        wait: target.adapter.wait().map_or(how.patience, |wait| wait.mul_f64(how.scale)),
         freed_after: how.freed_after,
+        at_write_after: how.at_write_after,
         tasks: BTreeMap::new(),
         observed,
         evidence,
+        sabotage: how.sabotage,
         checks: Vec::new(),
         broken: None,
         troubled: None,
@@ -129,6 +185,7 @@ pub(crate) fn run_once(target: &Target, case: &Case, evidence: &Evidence<'_>, fo
         timeline: Vec::new(),
         notes: Vec::new(),
         said: Vec::new(),
+        by_hand: Vec::new(),
         events: 0,
         barrier_met: false,
         struck_at: None,
@@ -163,6 +220,10 @@ impl CaseRun<'_> {
     fn run(mut self) -> Ran {
         let case = self.case;
         for step in &case.steps {
+            // Without a subject and its store there is nothing to judge.
+            if self.troubled.as_ref().is_some_and(|because| because.kind == BecauseKind::Start) {
+                break;
+            }
             match step {
                 Step::Call(call) => self.call(call),
                 Step::Parallel { calls, barrier } => self.parallel(calls, barrier.as_deref()),
@@ -194,25 +255,37 @@ impl CaseRun<'_> {
             checks: self.checks,
             broken: self.broken,
             trouble: self.troubled,
+            unheld: None,
             timeline: self.timeline,
             notes: self.notes,
             said: self.said,
+            by_hand: self.by_hand,
             struck_at: self.struck_at,
+            observed: self.observed,
         }
     }
 
     fn begin(&mut self, call: &Call, barrier: Option<&str>, turns: bool) {
-        if let Some(seconds) = call.after {
+        if let Some(seconds) = call.after.filter(|_| self.target.moves_clock()) {
             self.clock.advance(seconds, None);
         }
         self.note("caller", format!("{} on {}", words_of_call(call), call.worker));
         self.retire(&call.worker);
-        self.tasks.insert(call.worker.clone(), Task::new(call.clone(), barrier, turns));
+        self.tamper(true);
+        let task = Task::new(call.clone(), barrier, turns);
+        if let State::Fresh(watch) = &task.state {
+            for (effect, fault) in watch.absent.clone() {
+                self.note(&effect, format!("nobody is there for {}: {fault:?}", call.worker).to_lowercase());
+            }
+        }
+        self.tasks.insert(call.worker.clone(), task);
     }
 
     fn call(&mut self, call: &Call) {
         self.begin(call, None, false);
+        self.strike_at_write(call);
         self.drive(std::slice::from_ref(&call.worker), None);
+        self.tamper(false);
         self.judge(&call.worker, call.reply.as_ref());
     }
 
@@ -231,7 +304,12 @@ impl CaseRun<'_> {
                 self.begin(call, barrier, turns);
                 workers.push(call.worker.clone());
             }
+            match barrier {
+                Some(barrier) => self.meet_at_write(&workers, barrier),
+                None => self.look_together(&workers),
+            }
             self.drive(&workers, barrier);
+            self.tamper(false);
             for worker in &workers {
                 let reply = self.tasks.get(worker).and_then(|task| task.call.reply.clone());
                 self.judge(worker, reply.as_ref());
@@ -287,13 +365,13 @@ impl CaseRun<'_> {
     fn judge(&mut self, worker: &str, reply: Option<&Matcher>) {
         let Some(task) = self.tasks.get_mut(worker) else { return };
         let Some(outcome) = task.outcome().cloned() else { return };
-        if task.judged {
+        if task.judged || task.gone {
             return;
         }
         task.judged = true;
         let fault = task.call.fault.as_ref().filter(|_| task.struck).map(|fault| fault.by);
         let signalled = task.signalled;
-        if fault == Some(FaultKind::Kill) {
+        if matches!(fault, Some(FaultKind::Kill | FaultKind::Lost)) || outcome == Outcome::Unobserved {
             return;
         }
         let call = task.call.name.clone();
@@ -301,7 +379,7 @@ impl CaseRun<'_> {
             Some(matcher) => outcome_meets(matcher, &outcome),
             // An error that was asked for is no surprise.
             None if signalled || matches!(fault, Some(FaultKind::Raise | FaultKind::Storage(_))) => true,
-            None => matches!(outcome, Outcome::Reply(_)),
+            None => outcome.word() == "acknowledged",
         };
         let expected = reply.map_or("a reply".to_owned(), matcher_words);
         let miss = (!held).then(|| Miss {
@@ -310,6 +388,18 @@ impl CaseRun<'_> {
             observed: format!("reply: {outcome}"),
         });
         self.check(&CheckName::Reply, miss);
+    }
+
+    /// What sabotage does to the store and the clock around a call. What it cannot do leaves the case as it is.
+    pub(super) fn tamper(&mut self, before: bool) {
+        let Some(kind) = self.sabotage else { return };
+        if before && kind == Sabotage::TimeMoved {
+            self.clock.advance(86_400, None);
+        }
+        let tamper = if before { sabotage::before } else { sabotage::after };
+        if let Err(error) = tamper(kind, self.contract, self.store.as_ref()) {
+            self.notes.push(format!("sabotage could not be done: {error}"));
+        }
     }
 
     fn expect(&mut self, alternatives: &[indexmap::IndexMap<String, nack_cases::Expected>]) {
@@ -426,6 +516,8 @@ pub(super) fn place(at: &nack_cases::At) -> String {
         nack_cases::At::Checkpoint(point) => point.clone(),
         nack_cases::At::Everywhere => "*".to_owned(),
         nack_cases::At::Nth(n) => format!("point {n}"),
+        nack_cases::At::Request => "request".to_owned(),
+        nack_cases::At::Reply => "reply".to_owned(),
     }
 }
 

@@ -1,19 +1,23 @@
 //! The event loop: workers go on until nothing is left to wait for. Faults strike here, effects are answered here, and
 //! where workers take turns the seed picks whose turn it is.
 
-use nack_cases::{Action, Answer, FaultKind, RaiseKind};
-use nack_contracts::{Map, Value};
+use std::time::Duration;
+
+use nack_cases::FaultKind;
+use nack_contracts::Value;
 use nack_reports::BecauseKind;
 
 use super::case::CaseRun;
-use super::tasks::State;
+use super::silence::Silence;
+use super::tasks::{State, Task};
 use crate::judge::Outcome;
-use crate::session::{Directive, Event, Killed, Point};
+use crate::session::{Directive, Event, Killed, Lost, Point, Seen};
 
 impl CaseRun<'_> {
     /// Lets workers go on until each of `until` is over or held.
     pub(super) fn drive(&mut self, until: &[String], barrier: Option<&str>) {
-        while !until.iter().all(|worker| self.tasks.get(worker).is_none_or(super::tasks::Task::rests)) {
+        let mut silence = Silence::default();
+        while !until.iter().all(|worker| self.tasks.get(worker).is_none_or(Task::rests)) {
             if !self.wake() && !self.unblock(until) {
                 return;
             }
@@ -21,15 +25,17 @@ impl CaseRun<'_> {
                 continue;
             }
             // Where blocking cannot be seen, a worker that says nothing while another is held may be waiting for it.
-            let waits = |task: &super::tasks::Task| matches!(task.state, State::Held | State::AtBarrier);
+            let waits = |task: &Task| matches!(task.state, State::Held | State::AtBarrier);
             let by_time =
                 self.session.concurrent() && self.tasks.iter().any(|(w, task)| waits(task) && !until.contains(w));
             let barrier_waits =
                 self.session.concurrent() && self.tasks.values().any(|task| task.state == State::AtBarrier);
-            let patience = if by_time || barrier_waits { self.freed_after } else { self.patience };
+            let waits = by_time || barrier_waits;
+            let patience = if waits { silence.next(self.freed_after) } else { self.longest() };
             match self.session.next(patience) {
                 Some((worker, event)) if self.events < super::MOST_EVENTS => {
                     self.events += 1;
+                    silence = Silence::default();
                     self.handle(&worker, event, barrier);
                 }
                 Some((worker, _)) => {
@@ -37,7 +43,8 @@ impl CaseRun<'_> {
                     self.end_all("it never ended");
                     return;
                 }
-                None if patience < self.patience && self.free_by_time(until) => {}
+                None if waits && silence.goes_on(patience, self.patience, self.works()) => {}
+                None if waits && self.free_by_time(until) => silence = Silence::default(),
                 None => {
                     self.silence();
                     return;
@@ -46,8 +53,21 @@ impl CaseRun<'_> {
         }
     }
 
+    /// Whether a worker that runs is seen to have work to do, so that it waits for nobody.
+    fn works(&self) -> bool {
+        let mut running = self.tasks.iter().filter(|(_, task)| task.state == State::Running);
+        running.any(|(worker, _)| self.session.seen(worker) == Seen::Works)
+    }
+
+    /// How long the workers that run may be silent.
+    fn longest(&self) -> Duration {
+        let running = |state: &State| *state == State::Running;
+        let mut running = self.tasks.iter().filter(|(_, task)| running(&task.state)).map(|(worker, _)| worker);
+        if running.any(|worker| self.session.waits_in_vain(worker)) { self.wait } else { self.patience }
+    }
+
     /// Resumes workers that may go on: all of them where they run at once, else one that the seed picks.
-    fn wake(&mut self) -> bool {
+    pub(super) fn wake(&mut self) -> bool {
         if !self.session.concurrent() && self.tasks.values().any(|task| task.state == State::Running) {
             return true;
         }
@@ -63,11 +83,18 @@ impl CaseRun<'_> {
         for worker in &ready {
             let Some(task) = self.tasks.get_mut(worker) else { continue };
             match std::mem::replace(&mut task.state, State::Running) {
+                State::Fresh(watch) if watch.lost == Some(Lost::Request) && !self.session.cuts_connections() => {
+                    task.struck = true;
+                    self.strike("caller", format!("loses its request to {worker} on the way"));
+                    self.done(worker, Outcome::Nothing("its request was lost".to_owned()));
+                }
                 State::Fresh(watch) => {
                     if let Err(error) = self.session.call(worker, &task.call.name, &task.call.args, watch) {
                         task.state = State::Done(Outcome::Nothing(error.0.clone()));
                         task.judged = true;
                         self.trouble(BecauseKind::Start, error.0);
+                    } else {
+                        self.by_hand.extend(self.session.by_hand(worker));
                     }
                 }
                 State::Ready(directive) => self.session.resume(worker, directive),
@@ -133,13 +160,13 @@ impl CaseRun<'_> {
         }
     }
 
-    fn set(&mut self, worker: &str, state: State) {
+    pub(super) fn set(&mut self, worker: &str, state: State) {
         if let Some(task) = self.tasks.get_mut(worker) {
             task.state = state;
         }
     }
 
-    fn handle(&mut self, worker: &str, event: Event, barrier: Option<&str>) {
+    pub(super) fn handle(&mut self, worker: &str, event: Event, barrier: Option<&str>) {
         let task = self.tasks.get(worker);
         if !task.is_some_and(|task| task.state == State::Running) {
             // A worker may not leave between two calls either, unless it was sent a signal.
@@ -155,13 +182,15 @@ impl CaseRun<'_> {
         match event {
             Event::Point(point) => self.reached(worker, &point, barrier),
             Event::Effect { name, columns } => self.effect(worker, &name, columns),
+            Event::Reaches(effect) => self.reaches(worker, &effect),
+            Event::Ended => self.ended(worker, Outcome::Unobserved),
             Event::Blocked => {
                 let now = self.events;
                 self.set(worker, State::Blocked(now));
             }
-            Event::Reply(Value::Null) => self.done(worker, Outcome::Reply("nothing".into())),
-            Event::Reply(value) => self.done(worker, Outcome::Reply(value)),
-            Event::Error { name, definite, text } => self.done(worker, Outcome::Error { name, definite, text }),
+            Event::Reply(Value::Null) => self.ended(worker, Outcome::Reply("nothing".into())),
+            Event::Reply(value) => self.ended(worker, Outcome::Reply(value)),
+            Event::Error { name, definite, text } => self.ended(worker, Outcome::Error { name, definite, text }),
             Event::Died(how) if self.tasks.get(worker).is_some_and(|task| task.signalled) => {
                 self.done(worker, Outcome::Nothing(format!("it ended: {how}")));
             }
@@ -173,7 +202,21 @@ impl CaseRun<'_> {
         }
     }
 
-    fn reached(&mut self, worker: &str, point: &Point, barrier: Option<&str>) {
+    /// A call came to its end, and its caller hears of it unless the answer is lost.
+    fn ended(&mut self, worker: &str, outcome: Outcome) {
+        // One that lives on is heard at the end.
+        if !self.session.alive().iter().any(|living| living == worker) {
+            self.hear(worker);
+        }
+        let Some(task) = self.tasks.get_mut(worker).filter(|task| task.loses_answer()) else {
+            return self.done(worker, outcome);
+        };
+        task.struck = true;
+        self.strike("caller", format!("never hears from {worker}: {outcome}"));
+        self.done(worker, Outcome::Nothing("its answer was lost".to_owned()));
+    }
+
+    pub(super) fn reached(&mut self, worker: &str, point: &Point, barrier: Option<&str>) {
         let lane = format!("worker {worker}");
         match point {
             Point::Checkpoint(name) => self.note(&lane, format!("reaches {name}")),
@@ -212,6 +255,8 @@ impl CaseRun<'_> {
                     (task.state, task.stopped) = (State::Held, stopped);
                 }
             }
+            // It strikes at no point of the call, but at its end.
+            FaultKind::Lost => self.set(worker, State::Ready(Directive::Continue)),
             FaultKind::Kill => {
                 let killed = self.kill(worker);
                 if !killed.proven {
@@ -229,55 +274,20 @@ impl CaseRun<'_> {
         if let Some(path) = &killed.store {
             self.store.moved_to(path.clone());
         }
+        self.gone_with(worker);
         killed
     }
 
-    /// An effect is counted when it is asked for: its request was read whole.
-    fn effect(&mut self, worker: &str, name: &str, columns: Map) {
-        let Some(spec) = self.contract.effects.get(name) else {
-            self.broken.get_or_insert_with(|| {
-                format!("worker {worker} used the effect {name}, which the contract does not have")
-            });
-            self.set(worker, State::Ready(Directive::Answer(plain_error())));
-            return;
-        };
-        if let Some(stray) = columns.keys().find(|column| !spec.columns.contains_key(*column)) {
-            let words = format!("worker {worker} used {name} with a column {stray}, which the contract does not have");
-            self.broken.get_or_insert(words);
-        }
-        let shown = Value::Map(columns.clone());
-        let answer = self.tasks.get_mut(worker).and_then(|task| task.answer(name, columns.get(&spec.id)));
-        let rows = self.observed.effects.entry(name.to_owned()).or_default();
-        let mut row =
-            Map::from([("n".to_owned(), Value::Int(rows.len() as i64 + 1)), ("worker".to_owned(), worker.into())]);
-        // What a subject leaves out is null, and judged as such.
-        row.extend(
-            spec.columns.keys().map(|column| (column.clone(), columns.get(column).cloned().unwrap_or(Value::Null))),
-        );
-        let of = |text: Option<&String>| text.map_or(Value::Null, |text| text.as_str().into());
-        row.insert("answer".to_owned(), of(answer.as_ref().map(|answer| &answer.class)));
-        row.insert("sample".to_owned(), of(answer.as_ref().map(|answer| &answer.sample)));
-        rows.push(row);
-        match answer {
-            Some(Answer { does: Action::Signal(signal), sample, .. }) => {
-                self.strike(name, format!("{worker} asks {shown}; instead of an answer comes {sample}"));
-                let sent = self.session.signal(worker, signal);
-                if let Some(task) = self.tasks.get_mut(worker).filter(|_| sent) {
-                    task.signalled = true;
-                } else {
-                    self.trouble(BecauseKind::Unsupported, format!("{worker} could not be sent a signal"));
-                    self.set(worker, State::Ready(Directive::Answer(plain_error())));
-                }
-            }
-            Some(answer) => {
-                self.note(name, format!("{worker} asks {shown}; the answer is {}", answer.sample));
-                self.set(worker, State::Ready(Directive::Answer(answer.does)));
-            }
-            None => {
-                self.note(name, format!("{worker} asks {shown}; no answer is scripted for this use"));
-                self.unscripted
-                    .get_or_insert_with(|| format!("{worker} used {name} once more than the case has answers for"));
-                self.set(worker, State::Ready(Directive::Answer(plain_error())));
+    /// Whoever shares a process with a killed worker is killed with it.
+    fn gone_with(&mut self, worker: &str) {
+        let living = self.session.alive();
+        let begun = |state: &State| !matches!(state, State::Fresh(_) | State::Done(_));
+        let gone = |(name, task): &(&String, &Task)| *name != worker && begun(&task.state) && !living.contains(name);
+        let gone: Vec<String> = self.tasks.iter().filter(gone).map(|(name, _)| name.clone()).collect();
+        for other in gone {
+            self.done(&other, Outcome::Nothing(format!("killed with {worker}")));
+            if let Some(task) = self.tasks.get_mut(&other) {
+                task.gone = true;
             }
         }
     }
@@ -285,6 +295,7 @@ impl CaseRun<'_> {
     pub(super) fn done(&mut self, worker: &str, outcome: Outcome) {
         let Some(task) = self.tasks.get_mut(worker) else { return };
         let words = format!("{} ends: {outcome}", task.call.name);
+        self.observed.unobserved |= outcome == Outcome::Unobserved;
         task.state = State::Done(outcome);
         let row = task.reply_row(self.observed.replies.len() + 1);
         self.observed.replies.extend(row);
@@ -303,8 +314,13 @@ impl CaseRun<'_> {
         let running: Vec<(String, String)> =
             running.map(|(worker, task)| (worker.clone(), task.call.name.clone())).collect();
         let names: Vec<String> = running.iter().map(|(worker, call)| format!("{worker} in {call}")).collect();
-        let seconds = self.patience.as_secs_f64();
+        let seconds = self.longest().as_secs_f64();
         for (worker, call) in &running {
+            if self.session.waits_in_vain(worker) {
+                let words =
+                    format!("worker {worker} still waited in {call}, {seconds} s into an answer that never comes");
+                self.broken.get_or_insert(words);
+            }
             self.hear(worker);
             if let Some(stray) = self.session.said(worker).stray.last().cloned() {
                 let words = format!(
@@ -340,10 +356,6 @@ impl CaseRun<'_> {
             }
         }
     }
-}
-
-fn plain_error() -> Action {
-    Action::Raise { kind: RaiseKind::Error, text: b"no answer is scripted for this use".to_vec() }
 }
 
 /// A point as it stands in a case's name: `update-outbox`, `before-send`.

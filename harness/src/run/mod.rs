@@ -3,15 +3,20 @@
 mod case;
 mod core;
 mod drive;
-mod report;
+mod effects;
+mod outside;
+pub(crate) mod report;
+mod seeding;
+mod silence;
 mod stored;
 mod tasks;
 
-pub(crate) use case::{How, Ran};
+pub(crate) use case::{How, Ran, run_once};
+pub(crate) use outside::beyond;
 pub use report::fault_words;
 pub use stored::{Stored, StoredError};
+pub(crate) use tasks::unknowable;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs;
@@ -26,6 +31,7 @@ use nack_contracts::stable_hash;
 use nack_reports::{BecauseKind, CaseReport, Verdict};
 
 use crate::judge::Evidence;
+use crate::prove::sabotage::Sabotage;
 use crate::target::Target;
 
 /// How to run cases.
@@ -67,6 +73,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a worker may be silent before one that is held is let go, in case it waits for that one.
 const FREED_AFTER: Duration = Duration::from_millis(500);
 
+/// How long a call may be silent while nobody may write, before it is taken to stand at its write.
+const AT_WRITE_AFTER: Duration = Duration::from_millis(200);
+
 /// The most events of one case. Each event resets a deadline, so without it a subject that asks for ever never ends.
 pub(crate) const MOST_EVENTS: u64 = 200_000;
 
@@ -80,6 +89,27 @@ pub fn run_cases(
     selection: &[(usize, usize)],
     scratch: &Path,
     options: &Options,
+) -> Vec<CaseReport> {
+    run_all(targets, selection, scratch, options, None)
+}
+
+/// Runs them while this is done behind their subjects' backs.
+pub(crate) fn run_sabotaged(
+    targets: &[Target],
+    selection: &[(usize, usize)],
+    scratch: &Path,
+    options: &Options,
+    kind: Sabotage,
+) -> Vec<CaseReport> {
+    run_all(targets, selection, scratch, options, Some(kind))
+}
+
+fn run_all(
+    targets: &[Target],
+    selection: &[(usize, usize)],
+    scratch: &Path,
+    options: &Options,
+    sabotage: Option<Sabotage>,
 ) -> Vec<CaseReport> {
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
@@ -95,7 +125,10 @@ pub fn run_cases(
             let case = &target_of.cases[case];
             core.pin(target_of.adapter.kind() == "in-process");
             let report = match judge_of(&mut judges, target, target_of) {
-                Ok(evidence) => run_case(target_of, case, evidence, &scratch.join(format!("case-{index}")), options),
+                Ok(evidence) => {
+                    let folder = scratch.join(format!("case-{index}"));
+                    run_case(target_of, case, evidence, &folder, options, sabotage)
+                }
                 Err(error) => report::not_started(target_of, case, error.to_string(), options),
             };
             if options.fail_fast && report.verdict == Verdict::Fail {
@@ -128,12 +161,20 @@ fn judge_of<'j, 'c>(
 }
 
 /// Runs one case on a target: once, or once for each point if a fault stands at `*`.
-fn run_case(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path, options: &Options) -> CaseReport {
+fn run_case(
+    target: &Target,
+    case: &Case,
+    evidence: &Evidence<'_>,
+    folder: &Path,
+    options: &Options,
+    sabotage: Option<Sabotage>,
+) -> CaseReport {
     let began = Instant::now();
     let mut report = match target.not_covered(case) {
         Some(because) => report::not_covered(target, case, because, options),
         None => {
-            let (ran, points) = everywhere(target, case, evidence, folder, options);
+            let how = How { sabotage, ..How::of(options, &case.name) };
+            let (ran, points) = everywhere(target, case, evidence, folder, options, how);
             report::ran(target, case, ran, points, options)
         }
     };
@@ -149,31 +190,35 @@ fn run_case(target: &Target, case: &Case, evidence: &Evidence<'_>, folder: &Path
     report
 }
 
+impl How {
+    /// How a case of this name is run.
+    pub(crate) fn of(options: &Options, name: &str) -> How {
+        How {
+            seed: options.seed ^ stable_hash(name),
+            sabotage: None,
+            patience: PATIENCE.mul_f64(options.deadline_scale),
+            freed_after: FREED_AFTER.mul_f64(options.deadline_scale),
+            scale: options.deadline_scale,
+            at_write_after: AT_WRITE_AFTER.mul_f64(options.deadline_scale),
+        }
+    }
+}
+
 fn everywhere(
     target: &Target,
     case: &Case,
     evidence: &Evidence<'_>,
     folder: &Path,
     options: &Options,
+    how: How,
 ) -> (Ran, Option<u32>) {
-    let how = How {
-        seed: options.seed ^ stable_hash(&case.name),
-        patience: PATIENCE.mul_f64(options.deadline_scale),
-        freed_after: FREED_AFTER.mul_f64(options.deadline_scale),
-    };
     let start = |error: std::io::Error| Ran {
         trouble: Some(nack_reports::Because { kind: BecauseKind::Start, detail: error.to_string() }),
         ..Ran::default()
     };
     let once = |case: &Case, n: u32| {
         let folder = if n == 0 { folder.to_owned() } else { folder.join(format!("point-{n}")) };
-        let stored = Stored {
-            format: 1,
-            digest: Cow::Borrowed(&target.digest),
-            seed: options.seed,
-            subject: Cow::Borrowed(&target.subject),
-            case: Cow::Borrowed(case),
-        };
+        let stored = Stored::new(target, case, options.seed);
         if let Err(error) = fs::create_dir_all(&folder).and_then(|()| stored.write(&folder)) {
             return start(error);
         }
@@ -249,14 +294,21 @@ pub fn is_process_case(case: &Case) -> bool {
     signals || faults(case).any(|fault| matches!(fault.by, FaultKind::Kill | FaultKind::Stop))
 }
 
-/// Copies a case's folder where it is kept, under a name that nothing has yet: what lies there is somebody's.
+/// Copies a case's folder where it is kept.
 fn keep_folder(folder: &Path, keep: &Path, name: &str) -> std::io::Result<()> {
+    copy_folder(folder, &free_folder(keep, name))
+}
+
+/// A folder below `keep` under a case's name that nothing has yet: what lies there is somebody's.
+fn free_folder(keep: &Path, name: &str) -> PathBuf {
     let name = name.replace('/', "__");
-    let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}-{n}")));
-    match names.map(|name| keep.join(name)).find(|home| !home.exists()) {
-        Some(home) => copy_folder(folder, &home),
-        None => Ok(()),
+    let mut home = keep.join(&name);
+    let mut n = 1;
+    while home.exists() {
+        n += 1;
+        home = keep.join(format!("{name}-{n}"));
     }
+    home
 }
 
 fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {

@@ -30,6 +30,7 @@ fn blank(target: &Target, case: &Case, options: &Options) -> CaseReport {
         timeline: Vec::new(),
         said: Vec::new(),
         notes: Vec::new(),
+        by_hand: Vec::new(),
         replay: replay_line(target, &case.name, options),
         elapsed_us: 0,
     }
@@ -53,6 +54,7 @@ pub fn fault_words(case: &Case) -> Vec<String> {
         FaultKind::Hold => "hold".to_owned(),
         FaultKind::Stop => "stop".to_owned(),
         FaultKind::Storage(kind) => format!("{kind:?}").to_lowercase(),
+        FaultKind::Lost => "answer lost".to_owned(),
     };
     faults(case)
         .map(|fault| match &fault.at {
@@ -62,20 +64,25 @@ pub fn fault_words(case: &Case) -> Vec<String> {
         .collect()
 }
 
-pub(super) fn not_covered(target: &Target, case: &Case, because: Because, options: &Options) -> CaseReport {
+pub(crate) fn not_covered(target: &Target, case: &Case, because: Because, options: &Options) -> CaseReport {
     CaseReport { verdict: Verdict::NotCovered, because: Some(because), ..blank(target, case, options) }
 }
 
-pub(super) fn not_started(target: &Target, case: &Case, detail: String, options: &Options) -> CaseReport {
+pub(crate) fn not_started(target: &Target, case: &Case, detail: String, options: &Options) -> CaseReport {
     let because = Some(Because { kind: BecauseKind::Start, detail });
     CaseReport { verdict: Verdict::Inconclusive, because, ..blank(target, case, options) }
 }
 
-pub(super) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, options: &Options) -> CaseReport {
+pub(crate) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, options: &Options) -> CaseReport {
+    if let Some(because) = ran.unheld {
+        return not_covered(target, case, because, options);
+    }
     let mut report = blank(target, case, options);
     report.points = points;
     report.verdict = match (&ran.trouble, ran.failed()) {
         (_, true) => Verdict::Fail,
+        // From outside, that calls cannot meet at a checkpoint is only seen when they are to.
+        (Some(because), false) if because.kind == BecauseKind::Checkpoint => Verdict::NotCovered,
         (Some(_), false) => Verdict::Inconclusive,
         // A run that checked nothing has earned nothing.
         (None, false) if ran.checks.iter().all(|check| check.held.is_none()) => Verdict::Fail,
@@ -87,6 +94,7 @@ pub(super) fn ran(target: &Target, case: &Case, ran: Ran, points: Option<u32>, o
         return report;
     }
     report.said = ran.said;
+    report.by_hand = ran.by_hand;
     report.because = ran.trouble;
     if let Some(miss) = ran.checks.iter().find(|check| check.held == Some(false)) {
         report.expected = Some(miss.expected.clone());

@@ -3,10 +3,15 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nack_cases::Case;
 use serde::{Deserialize, Serialize};
+
+use crate::target::Target;
+
+/// The file that a case is stored in.
+const FILE: &str = "case.json";
 
 /// A stored case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +49,26 @@ pub enum StoredError {
     },
 }
 
+impl<'a> Stored<'a> {
+    pub(crate) fn new(target: &'a Target, case: &'a Case, seed: u64) -> Stored<'a> {
+        Stored {
+            format: 1,
+            digest: Cow::Borrowed(&target.digest),
+            seed,
+            subject: Cow::Borrowed(&target.subject),
+            case: Cow::Borrowed(case),
+        }
+    }
+
+    /// Writes it into a folder of its own below `keep`, and says where.
+    pub(crate) fn keep(&self, keep: &Path) -> std::io::Result<PathBuf> {
+        let home = super::free_folder(keep, &self.case.name);
+        fs::create_dir_all(&home)?;
+        self.write(&home)?;
+        Ok(home.join(FILE))
+    }
+}
+
 impl Stored<'_> {
     /// Reads a stored case.
     ///
@@ -56,6 +81,6 @@ impl Stored<'_> {
     }
 
     pub(super) fn write(&self, folder: &Path) -> std::io::Result<()> {
-        fs::write(folder.join("case.json"), serde_json::to_vec(self)?)
+        fs::write(folder.join(FILE), serde_json::to_vec(self)?)
     }
 }

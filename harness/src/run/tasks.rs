@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use nack_cases::{Answer, Answers, At, Call, FaultKind};
+use nack_cases::{Action, Answer, Answers, At, Call, FaultKind, NetFault};
 use nack_contracts::{Map, Value};
 
 use crate::judge::Outcome;
-use crate::session::{Directive, Point, Watch};
+use crate::session::{Directive, Lost, Point, Watch};
 
 /// What a call waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,8 @@ pub(super) struct Task {
     pub(super) stopped: bool,
     /// Whether it was sent a signal, so that its end is no surprise.
     pub(super) signalled: bool,
+    /// Whether it was killed with another worker, so that it has no reply to judge.
+    pub(super) gone: bool,
     /// Points passed so far, of those a fault at `*` counts.
     points: u32,
     /// Answers used so far, by effect.
@@ -56,6 +58,7 @@ impl Task {
             struck: false,
             stopped: false,
             signalled: false,
+            gone: false,
             points: 0,
             used: BTreeMap::new(),
             judged: false,
@@ -91,6 +94,11 @@ impl Task {
         Some(fault.by)
     }
 
+    /// Whether its caller loses the answer.
+    pub(super) fn loses_answer(&self) -> bool {
+        self.call.fault.as_ref().is_some_and(|fault| fault.by == FaultKind::Lost)
+    }
+
     /// The next scripted answer for a use of an effect.
     pub(super) fn answer(&mut self, effect: &str, id: Option<&Value>) -> Option<Answer> {
         match self.call.answers.get(effect)? {
@@ -110,12 +118,26 @@ impl Task {
         }
     }
 
+    /// The next scripted answer for a use of an effect, if that is to turn the use away before anything was read.
+    pub(super) fn turns_away(&mut self, effect: &str) -> Option<Answer> {
+        let unread = |answer: &&Answer| answer.does == Action::Net(NetFault::ResetBefore);
+        match self.call.answers.get(effect)? {
+            Answers::InOrder(answers) => {
+                let used = self.used.entry(effect.to_owned()).or_default();
+                let answer = answers.get(*used).filter(unread)?;
+                *used += 1;
+                Some(answer.clone())
+            }
+            Answers::ById { otherwise, .. } => otherwise.as_ref().filter(unread).cloned(),
+        }
+    }
+
     /// The end of the call as a row of the relation `reply`.
     pub(super) fn reply_row(&self, n: usize) -> Option<Map> {
         let outcome = self.outcome()?;
         let value = match outcome {
             Outcome::Reply(value) => value.clone(),
-            Outcome::Error { .. } | Outcome::Nothing(_) => Value::Null,
+            Outcome::Unobserved | Outcome::Error { .. } | Outcome::Nothing(_) => Value::Null,
         };
         let word = if matches!(value, Value::Text(_)) { value.clone() } else { Value::Null };
         Some(Map::from([
@@ -130,6 +152,7 @@ impl Task {
 }
 
 /// The points that the runner wants to hear of: those its fault or a barrier names, and all where workers take turns.
+/// And where the answer is lost.
 fn watch(call: &Call, barrier: Option<&str>, turns: bool) -> Watch {
     let fault = call.fault.as_ref().map(|fault| &fault.at);
     let everywhere = turns || matches!(fault, Some(At::Everywhere | At::Nth(_)));
@@ -137,5 +160,42 @@ fn watch(call: &Call, barrier: Option<&str>, turns: bool) -> Watch {
         Some(At::Checkpoint(point)) => Some(point.clone()),
         _ => barrier.map(String::from),
     };
-    Watch { everywhere, checkpoint }
+    let lost = match fault {
+        Some(At::Request) => Some(Lost::Request),
+        Some(At::Reply) => Some(Lost::Reply),
+        _ => None,
+    };
+    let absent = call.answers.iter().filter_map(|(effect, script)| Some((effect.clone(), absent(script)?)));
+    Watch { everywhere, checkpoint, lost, absent: absent.collect() }
+}
+
+/// In which way nobody is behind an effect, if that is all that its script says. One who is not there cannot choose
+/// by what is asked, nor be there for the next use.
+fn absent(script: &Answers) -> Option<NetFault> {
+    let of = |answer: &Answer| match answer.does {
+        Action::Net(fault @ (NetFault::Refused | NetFault::Unreachable | NetFault::NoName)) => Some(fault),
+        _ => None,
+    };
+    let first = of(script.all().next()?)?;
+    script.all().all(|answer| of(answer) == Some(first)).then_some(first)
+}
+
+/// Why a script cannot be played before the request is read, if it is to be.
+pub(crate) fn unknowable(script: &Answers) -> Option<&'static str> {
+    let unread = |answer: &Answer| {
+        matches!(
+            answer.does,
+            Action::Net(NetFault::Refused | NetFault::Unreachable | NetFault::NoName | NetFault::ResetBefore)
+        )
+    };
+    if !script.all().any(unread) || absent(script).is_some() {
+        return None;
+    }
+    let resets = |answer: &Answer| answer.does == Action::Net(NetFault::ResetBefore);
+    match script {
+        Answers::InOrder(answers) if answers.iter().all(|answer| resets(answer) || !unread(answer)) => None,
+        Answers::ById { ids, otherwise } if ids.values().chain(otherwise).all(resets) => None,
+        Answers::InOrder(_) => Some("for the whole of a call the outside is there, or it is not"),
+        Answers::ById { .. } => Some("who reads nothing of a request cannot choose by what it asks"),
+    }
 }

@@ -86,7 +86,7 @@ impl Stage {
                 Next::Answer(Err(raised(RaiseKind::Error, text)))
             }
             (Stage::Before { name, columns }, _) => Next::Wait(Stage::Outside { name, columns, watched: true }),
-            (Stage::Outside { .. }, Directive::Answer(Action::Signal(signal))) => {
+            (Stage::Outside { .. }, Directive::Answer(nack_cases::Answer { does: Action::Signal(signal), .. })) => {
                 let until = Instant::now() + SIGNALLED_WITHIN;
                 Next::Signal(in_terms_of_the_system(signal), Stage::Signalled { until })
             }
@@ -112,12 +112,16 @@ pub(super) fn unanswered() -> Answer {
 
 /// What the outside does, as far as a function can do it.
 fn played(directive: Directive) -> Answer {
-    match directive {
-        Directive::Answer(Action::Return(value)) => Ok(value),
-        Directive::Answer(Action::Raise { kind, text }) => Err(Raised { kind, text: Octets(text) }),
-        Directive::Answer(Action::Lost(_)) => Err(raised(RaiseKind::Connection, "the answer was lost")),
-        Directive::Answer(_) => Err(raised(RaiseKind::Error, "this answer needs a wire")),
-        _ => Err(raised(RaiseKind::Error, "no answer is scripted for this use")),
+    let Directive::Answer(answer) = directive else {
+        return Err(raised(RaiseKind::Error, "no answer is scripted for this use"));
+    };
+    match answer.does {
+        Action::Return(value) => Ok(value),
+        Action::Raise { kind, text } => Err(Raised { kind, text: Octets(text) }),
+        Action::Lost(_) => Err(raised(RaiseKind::Connection, "the answer was lost")),
+        Action::Net(_) | Action::Http { .. } | Action::Signal(_) => {
+            Err(raised(RaiseKind::Error, "this answer needs a wire"))
+        }
     }
 }
 
@@ -138,7 +142,7 @@ mod tests {
     use super::*;
 
     fn taken() -> Directive {
-        Directive::Answer(Action::Return("taken".into()))
+        Directive::Answer(Action::Return("taken".into()).into())
     }
 
     #[test]
@@ -167,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_signal_keeps_the_effect_open_until_its_time_is_over() {
-        let directive = Directive::Answer(Action::Signal(nack_cases::Signal::Term));
+        let directive = Directive::Answer(Action::Signal(nack_cases::Signal::Term).into());
         let Next::Signal(Signal::TERM, stage) = Stage::effect("send".into(), Map::new(), false).follow(directive)
         else {
             panic!("the signal is sent")

@@ -154,7 +154,8 @@ impl<W: Write> Server<W> {
     }
 
     fn call(&mut self, life: &mut Life, id: &Value, call: &message::Call) -> io::Result<()> {
-        let watch = Watch { everywhere: call.watch.everywhere, checkpoint: call.watch.checkpoint.clone() };
+        let watch =
+            Watch { everywhere: call.watch.everywhere, checkpoint: call.watch.checkpoint.clone(), ..Watch::default() };
         self.set_clock(life)?;
         if let Err(error) = life.session.call(&life.worker, &call.call, &call.args, watch) {
             return Err(io::Error::other(error));
@@ -201,7 +202,7 @@ impl<W: Write> Server<W> {
             }
             Event::Effect { name, columns } => {
                 let answer = self.ask(message::EFFECT, &message::Effect { name, columns })?;
-                Ok(Directive::Answer(at_effect(answer)))
+                Ok(Directive::Answer(at_effect(answer).into()))
             }
             // The harness knows both sides of an effect from its one request.
             _ => Ok(Directive::Continue),

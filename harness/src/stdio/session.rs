@@ -12,7 +12,7 @@ use super::ask::in_terms_of_the_system;
 use super::message::{Greeting, Hello};
 use super::worker::Worker;
 use crate::clock::Clock;
-use crate::process::{Command, Ended, in_words, wait_for};
+use crate::process::{Command, wait_for};
 use crate::session::{Directive, Event, Killed, Said, Session, StartError, Watch};
 
 /// How often the session looks for ends that no pipe shows.
@@ -118,7 +118,7 @@ impl Session for StdioSession {
         let ended = dead.process.end();
         let spoke = unheard || dead.spoke();
         self.last_words.insert(worker.to_owned(), dead.said());
-        killed(&ended, spoke)
+        ended.killed(spoke.then_some("it had written a message that nobody had asked for"))
     }
 
     fn alive(&self) -> Vec<String> {
@@ -168,25 +168,6 @@ impl Session for StdioSession {
         let workers = std::mem::take(&mut self.workers).into_values();
         workers.flat_map(|mut worker| worker.process.end().left).collect()
     }
-}
-
-fn killed(ended: &Ended, spoke: bool) -> Killed {
-    use std::os::unix::process::ExitStatusExt;
-    let by_signal = ended.status.and_then(|status| status.signal()) == Some(Signal::KILL.as_raw());
-    let mut how = if !ended.lived {
-        format!("it had already ended with {}", in_words(ended.status))
-    } else if by_signal {
-        "SIGKILL to its process group".to_owned()
-    } else {
-        format!("SIGKILL, but it ended with {}", in_words(ended.status))
-    };
-    if spoke {
-        how += ", and it had written a message that nobody had asked for";
-    }
-    if !ended.left.is_empty() {
-        how += &format!("; also ended, outside its group: {}", ended.left.join(", "));
-    }
-    Killed { how, store: None, proven: ended.lived && by_signal && !spoke }
 }
 
 /// Starts a subject once, hears its hello and ends it: what it is called and what it can do.

@@ -1,10 +1,14 @@
 //! What is durable: stores are made, seeded and read back by the harness, through connections of its own. A kind of
 //! store is a [`Stores`], made ready once for each subject; a [`Store`] is what one case gets of it.
 
+mod fit;
 mod mapping;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod sqlite;
 mod tables;
 mod translation;
+mod url;
 
 use std::any::Any;
 use std::fmt;
@@ -18,8 +22,10 @@ use nack_contracts::model::Gate;
 pub use mapping::{Ids, Mapping, StoreMapping, Words};
 pub use sqlite::HISTORY_PREFIX;
 pub(crate) use sqlite::to_sql;
-pub use tables::{Place, Setup, Tables};
+pub use tables::{Place, Setup, Tables, drop_leftovers};
 pub use translation::Translation;
+pub(crate) use url::star_passwords;
+pub use url::{Url, UrlError, hide_passwords};
 
 /// A store that could not be made, seeded or read.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +36,18 @@ pub enum StoreError {
     /// The file system refused.
     #[error("the store's file: {0}")]
     File(#[from] std::io::Error),
-    /// The store could not be reached, or its tables could not be made.
+    /// PostgreSQL refused.
+    #[error("the store says: {0}")]
+    Server(String),
+    /// The server could not be reached.
     #[error("{0}")]
-    Start(String),
+    Unreachable(String),
+    /// The subject's tables could not be made.
+    #[error("its tables could not be made: {0}")]
+    Setup(String),
+    /// A value that a store of this kind cannot hold, such as a NUL in a text.
+    #[error("the store cannot hold this: {0}")]
+    CannotHold(String),
     /// The subject's tables, or what its binding says of them, do not fit the contract.
     #[error("{message}")]
     Binding {
@@ -97,11 +112,29 @@ pub trait Store: fmt::Debug {
     /// What the store says while the catalogue is read.
     fn gate(&self, gate: &Gate, rows: &[Map]) -> Result<Option<String>, StoreError>;
 
+    /// The subject's own names behind a store of the contract.
+    fn own(&self, store: &str) -> Own;
+
+    /// Runs a statement on the subject's tables, as sabotage does, and says how many rows it changed.
+    ///
+    /// # Errors
+    /// What the store says.
+    fn execute(&self, sql: &str) -> Result<u64, StoreError>;
+
     /// Takes the write lock of the store until the returned value is dropped: readers go on, writers wait.
     ///
     /// # Errors
     /// What the store says.
     fn lock(&self) -> Result<Box<dyn Any>, StoreError>;
+}
+
+/// A subject's own table, and its own columns behind the contract's. A column that is an expression has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// The table that rows are inserted into.
+    pub table: String,
+    /// The subject's column behind each of the contract's.
+    pub columns: IndexMap<String, String>,
 }
 
 /// What the harness read back, in the contract's words.

@@ -136,12 +136,12 @@ pub fn event(session: &mut StdioSession) -> Event {
 
 /// A watch for one checkpoint.
 pub fn at(checkpoint: &str) -> Watch {
-    Watch { everywhere: false, checkpoint: Some(checkpoint.to_owned()) }
+    Watch { checkpoint: Some(checkpoint.to_owned()), ..Watch::default() }
 }
 
 /// A watch for every statement and effect.
 pub fn everywhere() -> Watch {
-    Watch { everywhere: true, checkpoint: None }
+    Watch { everywhere: true, ..Watch::default() }
 }
 
 /// The text of a worker's end; anything else fails the test.

@@ -23,6 +23,9 @@ const LANE: usize = 24;
 const SAID: usize = 32;
 const SAID_LINE: usize = 500;
 
+/// The longest line for a shell that is shown.
+const BY_HAND: usize = 2000;
+
 pub(super) fn block(page: &mut Page, case: &CaseReport) {
     let (word, paint) = match case.verdict {
         Verdict::Pass => ("PASS", Paint::Good),
@@ -40,6 +43,7 @@ pub(super) fn block(page: &mut Page, case: &CaseReport) {
     for note in &case.notes {
         page.field("note", note);
     }
+    by_hand(page, &case.by_hand);
     page.spaces(2).put(Paint::Strong, "replay:").put(Paint::Plain, " ").line(Paint::Plain, &case.replay);
 }
 
@@ -152,6 +156,18 @@ fn kept(moments: &[Moment], all: bool) -> BTreeSet<usize> {
 /// A statement of several lines in one: the indentation of a program's source says nothing here.
 fn joined(text: &str) -> String {
     text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Each on a line of its own and whole, or else it could not be pasted.
+fn by_hand(page: &mut Page, lines: &[String]) {
+    for (i, line) in lines.iter().enumerate() {
+        page.label(if i == 0 { "by hand" } else { "" });
+        if page.all() || line.len() <= BY_HAND {
+            page.line(Paint::Plain, line);
+        } else {
+            page.line(Paint::Quiet, &format!("… a line of {} characters; -v shows it", line.chars().count()));
+        }
+    }
 }
 
 /// Quoted, so that blanks at the ends are seen.

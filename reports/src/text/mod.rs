@@ -101,7 +101,7 @@ fn every_case(page: &mut Page, report: &Report) {
 
 fn known(page: &mut Page, report: &Report) {
     let rows: Vec<Vec<String>> =
-        with(report, Verdict::Known).map(|case| vec![case.name.clone(), page.cut(&known_reason(case), 500)]).collect();
+        with(report, Verdict::Known).map(|case| vec![case.name.clone(), page.cut(known_reason(case), 500)]).collect();
     if !rows.is_empty() {
         page.heading("known failures");
         page.table(2, Paint::Plain, &rows);

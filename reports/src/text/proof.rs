@@ -2,20 +2,23 @@
 
 use super::Verbosity;
 use super::page::{Page, Paint};
-use crate::summary::{fates, proof_line, reason};
-use crate::{Fate, MutantReport, Proof};
+use crate::summary::{cells_line, proof_line, proven, reason, scores};
+use crate::{CellFate, Fate, MutantReport, Proof, SabotageFate, SabotageReport};
 
 pub(super) fn section(page: &mut Page, proof: &Proof) {
     if page.style.verbose != Verbosity::Quiet {
         matrix(page, proof);
         nulls(page, proof);
+        scored(page, proof);
+        sabotaged(page, proof);
         not_covered(page, proof);
     }
     survivors(page, proof);
     vacuous(page, proof);
+    undefended(page, proof);
+    blind(page, proof);
     page.gap();
-    let held = fates(proof)[1] == 0 && proof.vacuous.is_empty();
-    page.line(if held { Paint::Strong } else { Paint::Bad }, &proof_line(proof));
+    page.line(if proven(proof) { Paint::Strong } else { Paint::Bad }, &proof_line(proof));
 }
 
 fn with(proof: &Proof, fate: Fate) -> impl Iterator<Item = &MutantReport> {
@@ -84,5 +87,50 @@ fn vacuous(page: &mut Page, proof: &Proof) {
     page.heading("vacuous cases: no null subject fails them, so they can convict nobody");
     for case in &proof.vacuous {
         page.spaces(2).line(Paint::Bad, case);
+    }
+}
+
+fn scored(page: &mut Page, proof: &Proof) {
+    if proof.cells.is_empty() {
+        return;
+    }
+    page.heading("changed cells: what a table would say otherwise, a case must notice");
+    let row = |(contract, counts): (&str, _)| vec![contract.to_owned(), cells_line(counts)];
+    page.table(2, Paint::Plain, &scores(proof).into_iter().map(row).collect::<Vec<_>>());
+}
+
+fn undefended(page: &mut Page, proof: &Proof) {
+    for cell in proof.cells.iter().filter(|cell| cell.fate == CellFate::Undefended) {
+        page.gap();
+        page.put(Paint::Bad, "UNDEFENDED").put(Paint::Plain, "  ").line(Paint::Strong, &cell.name);
+        page.field("changed", &cell.what);
+        page.field("stands at", &cell.source.to_string());
+        page.exact("happened", Paint::Bad, cell.instead.as_deref().unwrap_or("nothing is known of it"));
+    }
+}
+
+fn sabotaged(page: &mut Page, proof: &Proof) {
+    let seen = proof.sabotage.iter().filter(|sabotage| sabotage.fate != SabotageFate::Blind);
+    let row = |sabotage: &SabotageReport| {
+        let told = match (&sabotage.by, &sabotage.why) {
+            (Some(case), _) => format!("seen by {case}"),
+            (None, why) => format!("not done: {}", why.as_deref().unwrap_or("no reason is given")),
+        };
+        vec![format!("{} on {}", sabotage.contract, sabotage.subject), sabotage.kind.clone(), told]
+    };
+    let rows: Vec<Vec<String>> = seen.map(row).collect();
+    if !rows.is_empty() {
+        page.heading("sabotage: what is falsified behind a subject's back, a case must notice");
+        page.table(2, Paint::Plain, &rows);
+    }
+}
+
+fn blind(page: &mut Page, proof: &Proof) {
+    for sabotage in proof.sabotage.iter().filter(|sabotage| sabotage.fate == SabotageFate::Blind) {
+        page.gap();
+        page.put(Paint::Bad, "BLIND TO").put(Paint::Plain, "  ").line(Paint::Strong, &sabotage.kind);
+        page.field("subject", &format!("{} on {}", sabotage.contract, sabotage.subject));
+        page.field("done", &sabotage.what);
+        page.exact("happened", Paint::Bad, sabotage.why.as_deref().unwrap_or("nothing is known of it"));
     }
 }

@@ -2,7 +2,7 @@
 
 use nack_reports::json::{from_json, to_json};
 use nack_reports::junit::junit;
-use nack_reports::{Counts, Fate, Kind, Report, Verdict, render};
+use nack_reports::{CellFate, Counts, Fate, Kind, Report, SabotageFate, Verdict, render};
 use proptest::prelude::*;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus};
 use rstest::rstest;
@@ -133,10 +133,15 @@ fn a_proof_that_failed_is_not_a_green_list_of_tests() {
     let junit = read(&report);
     let proof = report.proof.expect("it has a proof");
     let of = |fate| proof.mutants.iter().filter(|mutant| mutant.fate == fate).count();
+    let cells = |fate| proof.cells.iter().filter(|cell| cell.fate == fate).count();
     let suite = suites(&junit, true).next().expect("it has a suite");
-    assert_eq!(suite.tests, proof.mutants.len() + proof.vacuous.len());
-    assert_eq!(suite.failures, of(Fate::Survived) + proof.vacuous.len());
-    assert_eq!(suite.skipped, of(Fate::NotCovered));
+    let done = |fate| proof.sabotage.iter().filter(|sabotage| sabotage.fate == fate).count();
+    let tests = proof.mutants.len() + proof.vacuous.len() + proof.cells.len() + proof.sabotage.len();
+    assert_eq!(suite.tests, tests);
+    let wrong = cells(CellFate::Undefended) + done(SabotageFate::Blind);
+    assert_eq!(suite.failures, of(Fate::Survived) + proof.vacuous.len() + wrong);
+    let left = cells(CellFate::NotCovered) + done(SabotageFate::Inapplicable);
+    assert_eq!(suite.skipped, of(Fate::NotCovered) + left);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use indexmap::IndexMap;
 use nack_reports::{
-    Because, BecauseKind, CaseReport, Check, ContractInfo, Counts, Fate, Kill, Moment, MutantReport, Null, Place,
-    Proof, Report, SubjectInfo, Verdict,
+    Because, BecauseKind, CaseReport, CellFate, CellReport, Check, ContractInfo, Counts, Fate, Kill, Moment,
+    MutantReport, Null, Place, Proof, Report, SabotageFate, SabotageReport, SubjectInfo, Verdict,
 };
 use serde_json::Value;
 
@@ -50,6 +50,7 @@ pub(crate) fn case(name: &str) -> CaseReport {
         timeline: Vec::new(),
         said: Vec::new(),
         notes: Vec::new(),
+        by_hand: Vec::new(),
         replay: format!("nack replay {name} --seed 7"),
         elapsed_us: 412,
     }
@@ -150,6 +151,7 @@ pub(crate) fn failed() -> CaseReport {
         ],
         said: vec!["delivering m-1".to_owned(), "  200 ok".to_owned()],
         notes: vec!["the clock stands still".to_owned()],
+        by_hand: vec!["curl -sS -i -X POST http://127.0.0.1:20001/deliver".to_owned(), "x".repeat(2001)],
         ..case("outbox/deliver/other+transient-at-max")
     }
 }
@@ -164,6 +166,7 @@ pub(crate) fn hostile() -> CaseReport {
         timeline: vec![moment("worker w-1", HOSTILE, false)],
         said: vec![HOSTILE.to_owned()],
         notes: vec![HOSTILE.to_owned()],
+        by_hand: vec![HOSTILE.to_owned()],
         ..case("outbox/decide/other")
     }
 }
@@ -236,8 +239,41 @@ pub(crate) fn proof() -> Report {
                 ..mutant("outbox/sent-before-send", Fate::NotCovered, vec![sweep])
             },
         ],
+        cells: vec![
+            cell("outbox/table.decide/other/next=sent", CellFate::Defended),
+            cell("outbox/table.decide/accepted/next=dead", CellFate::Undefended),
+            cell("outbox/table.wire/lost/result=other", CellFate::NotCovered),
+        ],
+        sabotage: vec![
+            sabotage("commit-lost", SabotageFate::Convicted),
+            sabotage("row-flipped", SabotageFate::Blind),
+            sabotage("results-reordered", SabotageFate::Inapplicable),
+        ],
     };
     Report { proof: Some(proof), ..report(Vec::new(), 5) }
+}
+
+fn cell(name: &str, fate: CellFate) -> CellReport {
+    CellReport {
+        name: name.to_owned(),
+        what: "next of row `other` is sent instead of dead".to_owned(),
+        fate,
+        by: (fate == CellFate::Defended).then(|| "outbox/deliver/other+below".to_owned()),
+        instead: (fate != CellFate::Defended).then(|| "none of 4 cases that read it turns red".to_owned()),
+        source: Place { file: "contracts/outbox.toml".to_owned(), line: 77 },
+    }
+}
+
+fn sabotage(kind: &str, fate: SabotageFate) -> SabotageReport {
+    SabotageReport {
+        subject: "mailer".to_owned(),
+        contract: "outbox".to_owned(),
+        kind: kind.to_owned(),
+        what: "the store is put back to what it was before each call".to_owned(),
+        fate,
+        by: (fate == SabotageFate::Convicted).then(|| "outbox/deliver/other+below".to_owned()),
+        why: (fate != SabotageFate::Convicted).then(|| "none of 4 cases that pass turns red".to_owned()),
+    }
 }
 
 /// Everything at once.

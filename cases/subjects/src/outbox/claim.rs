@@ -149,7 +149,8 @@ impl Claims {
         } else {
             "state = 'pending'"
         };
-        let below_budget = if self.defect.is("spent-row-revived") { "true" } else { "attempts < ?2" };
+        // The budget is bound either way, and a statement refuses a parameter that it does not name.
+        let below_budget = if self.defect.is("spent-row-revived") { "?2 IS NOT NULL" } else { "attempts < ?2" };
         let order = if self.defect.is("newest-first") {
             "created DESC, seq DESC"
         } else if self.defect.is("oldest-ignored") {

@@ -7,21 +7,23 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use nack::adapter::{Adapter, InProcessAdapter};
 use nack::binding::{Binding, Bindings, Making, Reach, find};
-use nack::process::Command;
+use nack::command::CommandAdapter;
+use nack::process::{Command, START_WITHIN};
+use nack::server::HttpAdapter;
 use nack::session::StartError;
 use nack::stdio::StdioAdapter;
-use nack::store::{Setup, StoreError, Tables};
+use nack::store::{Place, Setup, StoreError, Tables};
 use nack::subject::Program;
 use nack::{LoadError, Target};
 use nack_contracts::{Contract, Finding, Source, suggest};
 
 use super::load_trouble;
 use crate::args::Common;
-use crate::findings::Located;
 use crate::trouble::Trouble;
+use crate::watch::Scratch;
 
 /// The reference in this process.
-const REFERENCE: &str = "reference";
+pub(super) const REFERENCE: &str = "reference";
 /// The same reference as a process of its own, which can really be killed.
 const SERVED: &str = "served";
 
@@ -41,7 +43,7 @@ pub(super) fn bindings(common: &Common) -> Result<Option<Bindings>, Trouble> {
 }
 
 fn found(source: &Source, finding: Finding) -> Trouble {
-    Trouble::Findings(vec![Located { source: Arc::new(source.clone()), finding }])
+    Trouble::findings(source, vec![finding])
 }
 
 /// Every subject that a run may judge, ready to be judged.
@@ -49,14 +51,14 @@ pub(super) fn targets(
     contracts: &[Arc<Contract>],
     common: &Common,
     defect: Option<&str>,
-    scratch: &Path,
+    scratch: &Scratch,
 ) -> Result<Vec<Target>, Trouble> {
     match bindings(common)? {
         Some(bindings) if defect.is_none() => bound(contracts, &bindings, common, scratch),
         Some(_) => {
             Err(Trouble::Usage("--defect is of the shipped references, and this run has a nack.toml".to_owned()))
         }
-        None => shipped(contracts, common, defect, scratch),
+        None => shipped(contracts, common, defect, scratch.path()),
     }
 }
 
@@ -115,7 +117,7 @@ fn bound(
     contracts: &[Arc<Contract>],
     bindings: &Bindings,
     common: &Common,
-    scratch: &Path,
+    scratch: &Scratch,
 ) -> Result<Vec<Target>, Trouble> {
     chosen(common, bindings.subjects.iter().map(|subject| subject.name.as_str()))?;
     let mut targets = Vec::new();
@@ -124,19 +126,40 @@ fn bound(
             continue;
         }
         let contract = contract_of(contracts, bindings, binding)?;
+        if let Place::Postgres(url) = &binding.place {
+            scratch.watch_server(url);
+        }
         let adapter = reach(bindings, binding, &contract, common)?;
-        agrees(bindings, binding, adapter.as_ref())?;
-        let target = Target::load(&binding.name, contract, adapter, scratch);
+        let target = Target::load(&binding.name, contract, adapter, scratch.path());
         let mut target = target.map_err(|error| match error {
             LoadError::Hello { message, .. } => {
                 let at = format!("subject.{}", binding.name);
                 let finding = Finding::error("binding/hello", at, binding.span.clone(), message);
-                found(&bindings.source, finding.help("mend what the program answers to hello"))
+                let help = match binding.reach {
+                    Reach::Stdio { .. } => "mend what the program answers to hello",
+                    Reach::Command { .. } | Reach::Http(_) => "mend `capabilities`",
+                };
+                found(&bindings.source, finding.help(help))
+            }
+            LoadError::Start { error, .. } => {
+                let help = match binding.reach {
+                    Reach::Command { .. } => "the program of each call is started in the folder of this file",
+                    Reach::Stdio { .. } | Reach::Http(_) => {
+                        "`command` is started in the folder of this file, stays in the foreground, and `ready` says \
+                         how it is known to be ready"
+                    }
+                };
+                unstarted(bindings, binding, &error, help)
             }
             LoadError::Store { error: StoreError::Binding { key, message, help }, .. } => {
                 let at = format!("subject.{}.{key}", binding.name);
                 let span = binding.keys.get(&key).unwrap_or(&binding.span).clone();
                 found(&bindings.source, Finding::error("binding/store", at, span, message).help(help))
+            }
+            LoadError::Store { error, .. } => {
+                let key = if matches!(error, StoreError::Unreachable(_)) { "store" } else { "setup" };
+                let line = bindings.source.line(binding.keys.get(key).unwrap_or(&binding.span).start);
+                Trouble::Start(format!("{}:{line}: subject {}: {error}", bindings.source.file, binding.name))
             }
             other => load_trouble(other, contracts),
         })?;
@@ -158,25 +181,31 @@ fn reach(
         Making::Command(argv) => Setup::Command(argv.clone(), binding.folder.clone()),
     };
     let tables = Tables { place: binding.place.clone(), setup, mapping: binding.mapping.clone() };
-    let line = bindings.source.line(binding.span.start);
-    let start = |error: StartError, help: &str| {
-        let file = &bindings.source.file;
-        Trouble::Start(format!("{file}:{line}: subject {}: {error}\n  = help: {help}", binding.name))
-    };
+    binding.fits(contract).map_err(|finding| found(&bindings.source, *finding))?;
+    // Never less than usual: an interpreter takes its time to start, however little a case is given.
+    let start_within = START_WITHIN.mul_f64(common.deadline_scale.max(1.0));
     match &binding.reach {
         Reach::Stdio { command } => {
-            let mut command = Command::new(command.clone(), binding.folder.clone());
-            // Never less than usual: an interpreter takes its time to start, however little a case is given.
-            command.start_within = command.start_within.mul_f64(common.deadline_scale.max(1.0));
+            let mut command = binding.command(command.clone());
+            command.start_within = start_within;
             let help = "`command` is started in the folder of this file, and answers hello at once";
-            let adapter = StdioAdapter::new(command, tables, contract).map_err(|error| start(error, help))?;
+            let adapter = StdioAdapter::new(command, tables, contract);
+            let adapter = adapter.map_err(|error| unstarted(bindings, binding, &error, help))?;
+            agrees(bindings, binding, &adapter)?;
             Ok(Arc::new(adapter))
         }
-        Reach::Command { .. } | Reach::Http { .. } => {
-            let error = StartError("its adapter is not in this version of nack".to_owned());
-            Err(start(error, "reach it by `stdio`"))
+        Reach::Http(server) => Ok(Arc::new(HttpAdapter::new(binding, server, tables, start_within))),
+        Reach::Command { calls } => {
+            let adapter = CommandAdapter::new(binding, calls, tables, contract);
+            Ok(Arc::new(adapter.map_err(|finding| found(&bindings.source, *finding))?))
         }
     }
+}
+
+/// A subject that would not start.
+fn unstarted(bindings: &Bindings, binding: &Binding, error: &StartError, help: &str) -> Trouble {
+    let (file, line) = (&bindings.source.file, bindings.source.line(binding.span.start));
+    Trouble::Start(format!("{file}:{line}: subject {}: {error}\n  = help: {help}", binding.name))
 }
 
 fn contract_of(contracts: &[Arc<Contract>], bindings: &Bindings, binding: &Binding) -> Result<Arc<Contract>, Trouble> {

@@ -4,7 +4,13 @@ mod common;
 mod exit_codes;
 mod guide;
 mod hostile;
+mod known;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod python;
 mod readme;
 mod reports;
+mod sabotage;
+mod servers;
 mod subjects;
+mod workers;

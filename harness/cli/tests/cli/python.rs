@@ -31,7 +31,7 @@ pub(crate) fn workers() -> Nack {
 }
 
 /// Changes the one place of the worker that reads `from`; an edit that misses would test the sound worker.
-fn edit(nack: &Nack, from: &str, to: &str) {
+pub(crate) fn edit(nack: &Nack, from: &str, to: &str) {
     let path = nack.path().join("outbox_worker.py");
     let text = fs::read_to_string(&path).expect("the worker was copied");
     assert_eq!(text.matches(from).count(), 1, "{from:?} is not at one place of the worker");
@@ -39,7 +39,7 @@ fn edit(nack: &Nack, from: &str, to: &str) {
 }
 
 /// Runs these cases of a subject, and gives the cases of the JSON report.
-fn judged(nack: &Nack, subject: &str, prefixes: &[&str], code: i32) -> Vec<Value> {
+pub(crate) fn judged(nack: &Nack, subject: &str, prefixes: &[&str], code: i32) -> Vec<Value> {
     let args = ["run", "--subject", subject, "--jobs", "2", "--report", "json=nack.json"];
     let _ = nack.run(&[&args, prefixes].concat()).code(code);
     let text = fs::read_to_string(nack.path().join("nack.json")).expect("the report was written");
@@ -48,7 +48,7 @@ fn judged(nack: &Nack, subject: &str, prefixes: &[&str], code: i32) -> Vec<Value
     report["cases"].as_array().expect("it lists cases").clone()
 }
 
-fn name(case: &Value) -> &str {
+pub(crate) fn name(case: &Value) -> &str {
     case["name"].as_str().expect("a case has a name")
 }
 

@@ -149,7 +149,7 @@ fn a_subject_that(#[case] knocked: &str, #[case] code: i32, #[case] says: &str) 
 #[case::unknown_key("store    =", "stroe    =", 2, "unknown field `stroe`")]
 #[case::unknown_contract("\"door\"\nadapter", "\"dor\"\nadapter", 2, "did you mean `door`?")]
 #[case::unknown_adapter("\"stdio\"", "\"studio\"", 2, "did you mean `stdio`?")]
-#[case::another_store("sqlite:app.db", "postgres://localhost/x", 2, "not in this version")]
+#[case::another_store("sqlite:app.db", "mysql://localhost/x", 2, "not in this version")]
 #[case::no_tables("\"door.sql\"", "\"doors.sql\"", 2, "there is no file `doors.sql`")]
 #[case::no_program("\"python3\"", "\"no-such-python\"", 3, "could not be started")]
 #[case::capabilities_that_differ("setup ", "capabilities = [\"lease\"]\nsetup ", 2, "the subject says []")]

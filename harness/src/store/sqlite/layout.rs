@@ -2,13 +2,14 @@
 //! them, either the binding's own or that of tables with the contract's names.
 
 use indexmap::IndexMap;
+use nack_contracts::Map;
 use nack_contracts::model::{Contract, Store};
 use nack_contracts::relations::quote;
-use nack_contracts::{Map, suggest};
 use rusqlite::{Connection, Row, Statement};
 
 use super::history::HISTORY_PREFIX;
 use super::values::from_sql;
+use crate::store::fit::{self, wrong};
 use crate::store::{Mapping, StoreError, Translation};
 
 /// What is observed of each store.
@@ -47,10 +48,7 @@ impl Layout {
     ) -> Result<Layout, StoreError> {
         let mut stores = IndexMap::new();
         for (name, spec) in &contract.stores {
-            let has = |column: &&String| {
-                spec.needs.get(*column).is_none_or(|needs| needs.iter().all(|need| capabilities.contains(need)))
-            };
-            let columns: Vec<String> = spec.columns.keys().filter(has).cloned().collect();
+            let columns = fit::columns_of(spec, capabilities);
             let mapped = mapping.store(name);
             let seeded = if mapped.seed.is_empty() {
                 name.clone()
@@ -59,9 +57,7 @@ impl Layout {
             };
             let table = table_columns(connection, &seeded)?;
             if table.is_empty() {
-                let key = if mapped.seed.is_empty() { "setup".to_owned() } else { format!("seed.{name}") };
-                let help = "make it in `setup`, or say in `seed` and `observe` how its own tables are written and read";
-                return Err(wrong(key, format!("the subject made no table `{seeded}`"), help));
+                return Err(fit::no_table(name, &seeded, !mapped.seed.is_empty()));
             }
             let mut own: IndexMap<String, String> = columns.iter().map(|c| (c.clone(), c.clone())).collect();
             let select = match &mapped.observe {
@@ -70,11 +66,7 @@ impl Layout {
                     sql.clone()
                 }
                 None => {
-                    if let Some(missing) = columns.iter().find(|column| !table.contains(column)) {
-                        let message = format!("the subject's table `{seeded}` has no column `{missing}`");
-                        let help = format!("add it, or say in `observe.{name}` which of its columns it is");
-                        return Err(wrong("setup".to_owned(), message, &help));
-                    }
+                    fit::has_columns(name, &seeded, &columns, &table)?;
                     format!("SELECT {} FROM {} ORDER BY rowid", quoted(&columns, ""), quote(&seeded))
                 }
             };
@@ -92,15 +84,7 @@ impl Layout {
             let observe = Observe { table: seeded, columns, seed, select, select_history: plain, own, kept };
             stores.insert(name.clone(), observe);
         }
-        for gate in &contract.gates {
-            let known = &stores[&gate.store].own;
-            if let Some(column) = gate.unique.iter().find(|column| !known.contains_key(*column)) {
-                let message =
-                    format!("the gate {} needs the column behind `{column}`, and it is an expression", gate.name);
-                let help = format!("select the column itself AS {column}, so that its index can be looked up");
-                return Err(wrong(format!("observe.{}", gate.store), message, &help));
-            }
-        }
+        fit::gates(contract, |store| &stores[store].own)?;
         Ok(Layout { stores })
     }
 }
@@ -137,10 +121,6 @@ fn quoted(columns: &[String], prefix: &str) -> String {
     columns.iter().map(|column| quote(&format!("{prefix}{column}"))).collect::<Vec<_>>().join(", ")
 }
 
-fn wrong(key: String, message: String, help: &str) -> StoreError {
-    StoreError::Binding { key, message, help: help.to_owned() }
-}
-
 /// The columns of a table, in its own order.
 pub(super) fn table_columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare_cached("SELECT name FROM pragma_table_info(?1)")?;
@@ -149,10 +129,7 @@ pub(super) fn table_columns(connection: &Connection, table: &str) -> rusqlite::R
 }
 
 fn prepared<'c>(connection: &'c Connection, key: &str, sql: &str) -> Result<Statement<'c>, StoreError> {
-    connection.prepare(sql).map_err(|error| {
-        let help = "the SQL is run on the tables that `setup` makes";
-        wrong(key.to_owned(), format!("its SQL is refused: {error}"), help)
-    })
+    connection.prepare(sql).map_err(|error| wrong(key, format!("its SQL is refused: {error}"), fit::RUN_ON))
 }
 
 /// Checks the statements that seed a store, and returns the table that the first of them inserts into.
@@ -163,35 +140,15 @@ fn check_seed(
     columns: &[String],
     seed: &[String],
 ) -> Result<String, StoreError> {
-    let key = format!("seed.{name}");
     let mut used: Vec<String> = Vec::new();
     for sql in seed {
-        let statement = prepared(connection, &key, sql)?;
-        for parameter in (1..=statement.parameter_count()).filter_map(|i| statement.parameter_name(i)) {
-            let column = parameter.trim_start_matches([':', '@', '$', '?']);
-            if !spec.columns.contains_key(column) {
-                let message = format!("`{parameter}` is no column of {name}");
-                return Err(wrong(key, message, &suggest(column, spec.columns.keys().map(String::as_str))));
-            }
-            used.push(column.to_owned());
-        }
+        let statement = prepared(connection, &format!("seed.{name}"), sql)?;
+        let parameters = (1..=statement.parameter_count()).filter_map(|i| statement.parameter_name(i));
+        used.extend(parameters.map(|parameter| parameter.trim_start_matches([':', '@', '$', '?']).to_owned()));
     }
-    if let Some(missing) = columns.iter().find(|column| !used.contains(column)) {
-        let help = format!("write `:{missing}` where its value belongs");
-        return Err(wrong(key, format!("it never writes the column `{missing}`"), &help));
-    }
-    let first = seed.first().and_then(|sql| inserted_into(sql));
-    first.ok_or_else(|| {
-        wrong(key, "its first statement inserts nothing".to_owned(), "begin with INSERT INTO the table of its rows")
-    })
-}
-
-/// The table that a statement inserts into.
-fn inserted_into(sql: &str) -> Option<String> {
-    let mut words = sql.split_whitespace().skip_while(|word| !word.eq_ignore_ascii_case("into"));
-    let table = words.nth(1)?.split('(').next()?;
-    let table = table.rsplit('.').next()?.trim_matches(['"', '`', '[', ']', '\'']);
-    (!table.is_empty()).then(|| table.to_owned())
+    fit::written(name, spec, columns, &used)?;
+    let table = fit::inserted_into(name, seed)?;
+    Ok(table.rsplit('.').next().unwrap_or(table).trim_matches(['"', '`', '[', ']', '\'']).to_owned())
 }
 
 /// Checks the query that reads a store, and returns the subject's own column behind each that it gives.
@@ -205,23 +162,9 @@ fn check_observe(
     let key = format!("observe.{name}");
     let statement = prepared(connection, &key, sql)?;
     if !statement.readonly() {
-        return Err(wrong(key, "it writes".to_owned(), "observe only: a SELECT"));
+        return Err(wrong(key, "it writes", "observe only: a SELECT"));
     }
-    let given = statement.column_names();
-    if let Some(stray) = given.iter().find(|column| !spec.columns.contains_key(**column)) {
-        let message = format!("it gives a column `{stray}`, which {name} does not have");
-        return Err(wrong(key, message, &suggest(stray, spec.columns.keys().map(String::as_str))));
-    }
-    match columns.iter().find(|column| !given.contains(&column.as_str())) {
-        Some(missing) => {
-            let help = format!("select the subject's own column AS {missing}");
-            Err(wrong(key, format!("it gives no column `{missing}`"), &help))
-        }
-        None => {
-            let of = |column: &rusqlite::ColumnMetadata<'_>| {
-                Some((column.name().to_owned(), column.origin_name()?.to_owned()))
-            };
-            Ok(statement.columns_with_metadata().iter().filter_map(of).collect())
-        }
-    }
+    fit::given(name, spec, columns, &statement.column_names())?;
+    let of = |column: &rusqlite::ColumnMetadata<'_>| Some((column.name().to_owned(), column.origin_name()?.to_owned()));
+    Ok(statement.columns_with_metadata().iter().filter_map(of).collect())
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use nack_contracts::Map;
@@ -15,7 +16,10 @@ use super::history;
 use super::layout::{Layout, Observe};
 use super::seeds::Seeds;
 use super::values::to_sql;
-use crate::store::{Mapping, Snapshot, Store, StoreError, Stores, Translation};
+use crate::store::{Mapping, Own, Snapshot, Store, StoreError, Stores, Translation};
+
+/// How long a statement of the harness waits for a subject that holds the store.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The stores of one subject.
 #[derive(Debug)]
@@ -195,6 +199,17 @@ impl Store for Sqlite<'_> {
 
     fn gate(&self, gate: &Gate, rows: &[Map]) -> Result<Option<String>, StoreError> {
         gate::try_gate(self, gate, rows)
+    }
+
+    fn own(&self, store: &str) -> Own {
+        let observed = self.observed(store);
+        Own { table: observed.table.clone(), columns: observed.own.clone() }
+    }
+
+    fn execute(&self, sql: &str) -> Result<u64, StoreError> {
+        let connection = open(&self.path)?;
+        connection.busy_timeout(PATIENCE)?;
+        Ok(connection.execute(sql, []).map(|rows| rows as u64)?)
     }
 
     fn lock(&self) -> Result<Box<dyn Any>, StoreError> {
