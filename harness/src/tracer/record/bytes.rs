@@ -77,10 +77,15 @@ impl Record {
     /// Writes down which of the files that were cut to nothing nobody writes to any more. No close stops a program, for
     /// most are of other files; it is as good to know of one before whatever comes next.
     pub(in crate::tracer) fn closes(&mut self) {
-        let store = &self.store;
-        for (inode, actor) in self.cut.extract_if(.., |inode, _| store.is_closed(*inode)).collect::<Vec<_>>() {
-            self.write_op(Op { actor, call: "close".into(), what: What::Close { inode } });
-        }
+        let mut cut = std::mem::take(&mut self.cut);
+        cut.retain(|inode, actor| {
+            let closed = self.store.is_closed(*inode);
+            if closed {
+                self.write_op(Op { actor: *actor, call: "close".into(), what: What::Close { inode: *inode } });
+            }
+            !closed
+        });
+        self.cut = cut;
     }
 
     /// Keeps what a file holds before a call that changes it in its own way.
