@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nack_reports::Exit;
 
 use crate::trouble::Trouble;
-use crate::{check, explain, run, watch};
+use crate::{check, explain, init, run, watch};
 
 /// Refuses every implementation that breaks a frozen decision table.
 #[derive(Debug, Parser)]
@@ -20,6 +20,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Look at a database, and write a `nack.toml` that binds its tables to a contract.
+    Init(InitArgs),
     /// Lint contracts, and hold them against their lock.
     Check(CheckArgs),
     /// Write `contracts.lock` beside the contracts.
@@ -54,6 +56,21 @@ pub(crate) enum Format {
     Text,
     /// For machines.
     Json,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  nack init outbox --db app.db\n  nack init outbox --db postgres://localhost/shop --to gate"
+)]
+pub(crate) struct InitArgs {
+    /// The contract to bind [default: asked for at a terminal]
+    pub(crate) contract: Option<String>,
+    /// An SQLite file, or a PostgreSQL connection string; it is only read [default: asked for at a terminal]
+    #[arg(long, value_name = "DATABASE")]
+    pub(crate) db: Option<String>,
+    /// The folder that the files are written to.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) to: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -202,6 +219,7 @@ impl Args {
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<Exit, Trouble> {
         match self.command {
+            Command::Init(args) => init::init(&args),
             Command::Check(args) => check::check(&args),
             Command::Freeze(args) => check::freeze(&args),
             Command::List(args) => explain::list(&args),

@@ -6,6 +6,7 @@ mod contracts;
 mod explain;
 mod files;
 mod findings;
+mod init;
 mod run;
 mod trouble;
 mod watch;

@@ -1,9 +1,7 @@
 """Delivers the mails of mail_queue: claims the oldest open one, posts it, and records what came of it.
 
-    python3 worker.py --db app.db|postgres://… --send-url http://localhost:8025/messages [--once] [--now EPOCH]
-
 Any number of workers may share a queue. Whoever claims a mail raises its `tries`, so a worker that was too slow finds
-another number there and records nothing. SQLite needs no package; PostgreSQL needs psycopg.
+another number there and records nothing. A database on PostgreSQL needs psycopg.
 """
 
 import argparse
@@ -31,7 +29,6 @@ class Queue:
     def __init__(self, db):
         if db.startswith(("postgres://", "postgresql://")):
             import psycopg
-
             self.connection, self.mark = psycopg.connect(db, autocommit=True), "%s"
         else:
             self.connection, self.mark = sqlite3.connect(db, isolation_level=None), "?"
@@ -60,19 +57,17 @@ def attempt(url, mail_id, body):
     try:
         data = body.encode() if isinstance(body, str) else body
         data.decode()
-    except UnicodeError:
-        return "failed", "the body is not text"
-    if not (mail_id and mail_id.isascii() and mail_id.isprintable()):
-        return "failed", "the id fits no header"
+        if not (mail_id and mail_id.isascii() and mail_id.isprintable()):
+            raise ValueError("the id fits no header")
+    except ValueError as error:
+        return "failed", ascii(error)[:200]
     try:
         status, answer = post(url, mail_id, data)
     except (OSError, http.client.HTTPException) as error:
         return "queued", ascii(error)
     if status == 202 and has_token(answer):
         return "delivered", None
-    if status == 429 or status >= 500:
-        return "queued", f"HTTP {status}"
-    return "failed", f"HTTP {status}"
+    return "queued" if status == 429 or status >= 500 else "failed", f"HTTP {status}"
 
 
 def post(url, mail_id, data):
@@ -110,7 +105,7 @@ def deliver_one(queue, url, now):
 
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--db", required=True)
+parser.add_argument("--db", required=True, help="a path, or postgres://…")
 parser.add_argument("--send-url", required=True)
 parser.add_argument("--once", action="store_true")
 parser.add_argument("--now", type=int, help="epoch seconds instead of the clock")
@@ -122,5 +117,4 @@ while True:
     print(said, flush=True)
     if args.once:
         break
-    if said == "idle":
-        time.sleep(1)
+    time.sleep(1 if said == "idle" else 0)
