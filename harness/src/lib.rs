@@ -6,6 +6,7 @@ pub mod clock;
 #[cfg(unix)]
 pub mod command;
 pub mod conformance;
+pub mod disk;
 
 #[cfg(unix)]
 pub mod http;
@@ -28,6 +29,8 @@ pub mod stdio;
 pub mod store;
 pub mod subject;
 mod target;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub mod tracer;
 pub mod walk;
 
 pub use scratch::scratch;

@@ -18,6 +18,8 @@ use clap::Parser as _;
 use nack_reports::Exit;
 
 fn main() -> ExitCode {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+    nack::tracer::be_the_tracer_if_asked();
     quiet_panics();
     let outcome = panic::catch_unwind(|| {
         let args = match args::Args::try_parse() {
