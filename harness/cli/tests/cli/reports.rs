@@ -152,8 +152,8 @@ fn a_drifted_contract_is_refused() {
     nack.write(
         "contracts/order-relay.toml",
         &relay.replacen(
-            "[\"raised\",    \"some\", \"raised\",                      { _error = \"any\" }, false]",
-            "[\"raised\",    \"some\", \"raised\",                      { _error = \"any\" }, true]",
+            "[\"raised\",    \"some\", \"raised\",                      { _error = \"any\" }, false, 1]",
+            "[\"raised\",    \"some\", \"raised\",                      { _error = \"any\" }, true,  1]",
             1,
         ),
     );
