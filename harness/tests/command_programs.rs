@@ -170,7 +170,7 @@ fn a_clock_that_cannot_be_moved_leaves_what_needs_it_uncovered() {
     let untold = [(", \"{now}\"]", ", \"0\"]")];
     is(&Program::bound(&[], WORK, &untold).case("later"), Verdict::NotCovered);
     is(&Program::bound(&[], WORK, &untold).case("waits"), Verdict::Pass);
-    let with_backoff = [untold[0], ("wait     = 4", "wait = 4\ncapabilities = [\"backoff\"]")];
+    let with_backoff = [untold[0], ("wait     = 8", "wait = 8\ncapabilities = [\"backoff\"]")];
     let case = Program::bound(&[], WORK, &with_backoff).case("waits");
     is(&case, Verdict::NotCovered);
     assert_eq!(case.because.map(|because| because.kind), Some(BecauseKind::Clock));
@@ -199,7 +199,7 @@ fn a_program_gets_the_variables_that_its_binding_allows_and_sets() {
         return;
     }
     let lines = "assert os.environ['TONE'] == 'calm' and 'HOME' not in os.environ; work()";
-    let program = |extra: &str| Program::bound(&[], lines, &[("wait     = 4", &format!("wait = 4\n{extra}"))]);
+    let program = |extra: &str| Program::bound(&[], lines, &[("wait     = 8", &format!("wait = 8\n{extra}"))]);
     is(&program("env = { TONE = \"calm\" }\nenv_allow = [\"PATH\"]").case("answer/taken"), Verdict::Pass);
     is(&program("env = { TONE = \"calm\" }").case("answer/taken"), Verdict::Fail);
 }

@@ -27,7 +27,7 @@ contract = "post"
 adapter  = "command"
 store    = "sqlite:app.db"
 setup    = "schema.sql"
-wait     = 4
+wait     = 8
 call.work = { command = ["python3", "-S", "poster.py", "{store}", "{downstream.post}", "{file.body}", "{now}"], stdout = { OK = "done", RETRY = "later" }, exit = { 3 = { _error = "refused" } } }
 words.state = { new = "new", OK = "posted", RETRY = "waiting" }
 downstream.post = { listen = "http", columns = { id = "header:X-Id", body = "body" }, answers = { taken = { status = 200 }, busy = [{ status = 503 }, { status = 429 }] } }
