@@ -1,6 +1,7 @@
 //! The binary, as a user and a CI job meet it.
 
 mod common;
+mod edits;
 mod exit_codes;
 mod guide;
 mod hostile;
