@@ -19,7 +19,12 @@ pub(super) fn example(contract: &Contract, guess: Option<&Guess<'_>>) -> String 
 }
 
 fn outbox(guess: &Guess<'_>) -> String {
-    let column = |name: &str| guess.columns.get(name).map(|own| quoted(&own.name));
+    let column = |name: &str| {
+        let own = guess.columns.get(name)?;
+        let name = quoted(&own.name);
+        // What a driver makes of JSON is not what stands in the table.
+        Some(if own.ty.contains("json") { format!("CAST({name} AS TEXT)") } else { name })
+    };
     let python = |value: Option<String>| value.map_or_else(|| "None".to_owned(), |value| format!("{value:?}"));
     let mut out = String::from(
         "\"\"\"An outbox worker on the tables that were found, to begin with. Put your own into nack.toml instead of it.\"\"\"\n\

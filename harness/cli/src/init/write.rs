@@ -150,6 +150,12 @@ fn store(out: &mut String, found: &Found<'_>, postgres: bool, said: &mut Vec<Str
         if own.name != *column {
             said.push(format!("{name}.{column}: the column `{}`", own.name));
         }
+        if own.ty == "jsonb" {
+            said.push(format!(
+                "{name}.{column}: `{}` is jsonb, which keeps no bytes as they were; json or text does",
+                own.name
+            ));
+        }
     }
     for other in guess
         .table

@@ -5,6 +5,7 @@ mod edits;
 mod exit_codes;
 mod guide;
 mod hostile;
+mod init;
 mod known;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -20,14 +20,14 @@ use crate::workers::section;
 mod server;
 
 /// A user of the server who may do no more than make databases, so that all of those are a test's own.
-struct User {
+pub(crate) struct User {
     admin: Client,
     name: String,
     url: String,
 }
 
 impl User {
-    fn new(name: &str) -> Option<User> {
+    pub(crate) fn new(name: &str) -> Option<User> {
         let server = server::server()?;
         let mut admin = server::connect(server.reveal());
         let name = format!("nack_test_{name}_{}", std::process::id());
@@ -35,6 +35,15 @@ impl User {
         let (scheme, rest) = server.reveal().split_once("://").expect("it is a connection string");
         let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
         Some(User { admin, url: format!("{scheme}://{name}:s3cret@{host}"), name })
+    }
+
+    /// A database of the user's with these tables, as a connection string.
+    pub(crate) fn database(&mut self, schema: &str) -> String {
+        self.admin.batch_execute(&format!("CREATE DATABASE {0} OWNER {0}", self.name)).expect("it is new");
+        let (server, _) = self.url.rsplit_once('/').expect("a connection string names a database");
+        let url = format!("{server}/{}", self.name);
+        server::connect(&url).batch_execute(schema).expect("it is SQL");
+        url
     }
 
     fn databases(&mut self) -> Vec<String> {
@@ -113,7 +122,7 @@ fn worker(url: &str) -> Nack {
 }
 
 /// Whether Python can speak to PostgreSQL here; in CI it must.
-fn psycopg() -> bool {
+pub(crate) fn psycopg() -> bool {
     let probe = std::process::Command::new("python3").args(["-c", "import psycopg"]).stderr(Stdio::null()).status();
     let here = python() && probe.is_ok_and(|status| status.success());
     assert!(here || std::env::var_os("CI").is_none(), "psycopg is required here");

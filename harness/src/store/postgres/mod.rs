@@ -28,9 +28,17 @@ impl From<Error> for StoreError {
         let unheld = [SqlState::CHARACTER_NOT_IN_REPERTOIRE, SqlState::UNTRANSLATABLE_CHARACTER];
         match error.code() {
             Some(code) if unheld.contains(code) => StoreError::CannotHold(said(&error)),
+            // Of all that a type cannot read, only this is no mistake of a binding: a payload need not be JSON.
+            Some(code) if *code == SqlState::INVALID_TEXT_REPRESENTATION && is_about_json(&error) => {
+                StoreError::CannotHold("it is no JSON, and its column holds nothing else".to_owned())
+            }
             _ => StoreError::Server(said(&error)),
         }
     }
+}
+
+fn is_about_json(error: &Error) -> bool {
+    error.as_db_error().is_some_and(|error| error.message().ends_with("json"))
 }
 
 /// What the server said, or why it could not be heard.
