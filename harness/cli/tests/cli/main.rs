@@ -1,6 +1,7 @@
 //! The binary, as a user and a CI job meet it.
 
 mod common;
+mod diff;
 mod exit_codes;
 mod guide;
 mod hostile;
@@ -12,5 +13,6 @@ mod readme;
 mod reports;
 mod sabotage;
 mod servers;
+mod stored;
 mod subjects;
 mod workers;
