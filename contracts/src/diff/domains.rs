@@ -34,6 +34,7 @@ impl Diff<'_> {
             self.names.classes.entry(old.name.clone()).or_default().add(&a.name, &b.name);
             self.renamed("class", &At::both(format!("{}.{}", at.at, b.name), &a.span, &b.span), &a.name, &b.name);
         }
+        self.ends(old, &self.written.domains[&new.name]);
         let points = points(old, new);
         if is_words(self.base, &old.name) {
             self.words(old, new, &points, at);
@@ -64,6 +65,19 @@ impl Diff<'_> {
             (Some(_), None) => self.weak("otherwise", at, "no class stands for any other value now"),
             (None, Some(_)) => self.strong("otherwise", at, "a class stands for any other value now"),
             _ => {}
+        }
+    }
+
+    /// With another parameter a range ends elsewhere, and the samples at its ends go by other numbers.
+    fn ends(&mut self, old: &Domain, written: &Domain) {
+        for class in &old.classes {
+            let Some(twin) = written.class(&self.names.class(&old.name, &class.name)) else { continue };
+            let twin = &written.classes[twin];
+            for (was, is) in class.samples.iter().zip(&twin.samples) {
+                if was.label != is.label && at_an_end(class, was) && at_an_end(twin, is) {
+                    self.names.labels.entry(old.name.clone()).or_default().add(&was.label, &is.label);
+                }
+            }
         }
     }
 

@@ -93,7 +93,7 @@ impl Change {
 #[must_use]
 pub fn diff(base: &Contract, head: &Contract) -> Vec<Change> {
     let aligned = align(base, head);
-    let mut diff = Diff { base, head: &aligned, names: Names::default(), out: Vec::new() };
+    let mut diff = Diff { base, head: &aligned, written: head, names: Names::default(), out: Vec::new() };
     diff.top();
     diff.params(base, head);
     diff.capabilities();
@@ -205,6 +205,8 @@ fn align(base: &Contract, head: &Contract) -> Contract {
 struct Diff<'a> {
     base: &'a Contract,
     head: &'a Contract,
+    /// The newer contract with its own parameters: it names the samples at the ends of ranges.
+    written: &'a Contract,
     names: Names,
     out: Vec<Change>,
 }
@@ -260,7 +262,7 @@ impl Diff<'_> {
 
     /// Whether a comparison finds nothing that weakens or strengthens.
     fn trial(&self, compare: impl FnOnce(&mut Diff<'_>)) -> bool {
-        let mut trial = Diff { base: self.base, head: self.head, names: self.names.clone(), out: Vec::new() };
+        let mut trial = Diff { names: self.names.clone(), out: Vec::new(), ..*self };
         compare(&mut trial);
         trial.out.iter().all(|change| matches!(change.direction, Direction::Renamed | Direction::Neutral))
     }

@@ -237,7 +237,7 @@ fn relation(diff: &Diff<'_>, name: &str, old: &Value, new: &Value) -> Strictness
             Laxer => Stricter,
             _ => Other,
         },
-        _ => fields(old, new, |key, was, is| part(key, was, is)),
+        _ => fields(old, new, part),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) const WEAKENING: [Prepared; 10] = [
     },
     Prepared {
         name: "the budget is raised",
-        edits: &[("budget = 5 ", "budget = 9 ")],
+        edits: &[("budget = 5 ", "budget = 9 "), ("below-max/attempts=4", "below-max/attempts=8")],
         counts: &[("weakened/param", "param.budget")],
     },
     Prepared {
@@ -140,7 +140,7 @@ pub(crate) const HARMLESS: [Prepared; 10] = [
     },
     Prepared {
         name: "the budget is lowered",
-        edits: &[("budget = 5 ", "budget = 3 ")],
+        edits: &[("budget = 5 ", "budget = 3 "), ("below-max/attempts=4", "below-max/attempts=2")],
         counts: &[("strengthened/param", "param.budget")],
     },
     Prepared {

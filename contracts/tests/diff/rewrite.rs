@@ -54,6 +54,7 @@ const NAMES: [&[(&str, &str)]; 11] = [
         ("[effect.send]", "[effect.post]"),
         ("send = ", "post = "),
         ("FROM send", "FROM post"),
+        ("from send", "from post"),
         ("[\"send\"]", "[\"post\"]"),
     ],
     &[("blank-token-accepted", "blanks")],

@@ -29,7 +29,7 @@ fn another_name_is_only_a_rename(#[values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)] whi
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
     #[test]
     fn a_change_counts_the_same_in_every_order_layout_and_naming(

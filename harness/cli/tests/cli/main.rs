@@ -3,7 +3,10 @@
 mod common;
 mod diff;
 mod exit_codes;
+mod github;
 mod guide;
+mod guides;
+mod help;
 mod hostile;
 mod known;
 #[cfg(feature = "postgres")]
