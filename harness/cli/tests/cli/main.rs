@@ -2,6 +2,7 @@
 
 mod common;
 mod diff;
+mod edits;
 mod exit_codes;
 mod github;
 mod guide;
