@@ -4,6 +4,7 @@
 //! ([`Contract`]), lints it ([`lint::lint`]), and freezes it ([`freeze`]). It is the only place that holds an
 //! expected value; everything else in nack derives from it.
 
+pub mod diff;
 mod finding;
 pub mod freeze;
 mod hash;

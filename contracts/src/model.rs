@@ -104,18 +104,31 @@ pub struct Resolved {
     pub why: String,
 }
 
-/// A lint finding taken on purpose.
+/// A lint finding, or a weakening, taken on purpose.
 #[derive(Clone, Debug)]
 pub struct Accept {
     /// The rule's id.
     pub rule: String,
     /// The finding's part of the contract.
     pub at: String,
+    /// The day it was taken, as `YYYY-MM-DD`; a weakening has one.
+    pub date: Option<String>,
     /// Why it is taken.
     pub why: String,
     /// Where it stands.
     pub span: Span,
 }
+
+impl Accept {
+    /// Whether it is about a change of the contract, and so nothing that a linter could find.
+    #[must_use]
+    pub fn of_a_change(&self) -> bool {
+        self.rule.starts_with(WEAKENED)
+    }
+}
+
+/// What the rules of weakenings begin with.
+pub const WEAKENED: &str = "weakened/";
 
 /// The type of a column, an argument or a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use nack_cases::{Case, FaultKind};
-use nack_reports::{CaseReport, ContractInfo, Counts, Exit, Proof, Report, Verdict};
+use nack_reports::{CaseReport, ContractInfo, Counts, Exit, Proof, Report, Verdict, uncovered};
 
 use crate::target::Target;
 
@@ -32,6 +32,7 @@ pub fn report(
         format: 1,
         nack: env!("CARGO_PKG_VERSION").to_owned(),
         seed,
+        shard: None,
         contracts: contracts.into_values().collect(),
         subjects: targets.iter().map(Target::info).collect(),
         counts: Counts::of(&cases),
@@ -65,11 +66,7 @@ fn loses_answers(target: &Target, cases: &[CaseReport]) -> bool {
 
 /// What a green run does not show: limits of the contracts, what was not covered, and how kills were done.
 fn closing(targets: &[Target], cases: &[CaseReport]) -> Vec<String> {
-    let mut out = Vec::new();
-    let missing = cases.iter().filter(|case| case.verdict == Verdict::NotCovered).count();
-    if missing > 0 {
-        out.push(format!("{missing} of {} cases are not covered: nothing is known of them", cases.len()));
-    }
+    let mut out: Vec<String> = uncovered(&Counts::of(cases)).into_iter().collect();
     let ran = |adapter: &str| targets.iter().any(|target| target.adapter.kind() == adapter);
     if ran("in-process") {
         out.push(

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::text::{Style, text};
-use crate::{Report, json, junit, markdown};
+use crate::{Report, github, json, junit, markdown};
 
 /// A kind of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,11 +18,13 @@ pub enum Kind {
     Junit,
     /// JSON, for machines.
     Json,
+    /// Annotations for GitHub's checks.
+    Github,
 }
 
 impl Kind {
     /// All of them, in the order in which messages list them.
-    pub const ALL: [Kind; 4] = [Kind::Text, Kind::Md, Kind::Junit, Kind::Json];
+    pub const ALL: [Kind; 5] = [Kind::Text, Kind::Md, Kind::Junit, Kind::Json, Kind::Github];
 
     /// Its name on the command line.
     #[must_use]
@@ -32,6 +34,7 @@ impl Kind {
             Kind::Md => "md",
             Kind::Junit => "junit",
             Kind::Json => "json",
+            Kind::Github => "github",
         }
     }
 }
@@ -55,7 +58,7 @@ impl FromStr for Kind {
 pub struct UnknownKind(String);
 
 /// Kinds that have a name already, so that nobody takes it, and no renderer yet.
-const PLANNED: [&str; 3] = ["html", "sarif", "github"];
+const PLANNED: [&str; 2] = ["html", "sarif"];
 
 impl fmt::Display for UnknownKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,5 +82,6 @@ pub fn render(kind: Kind, report: &Report) -> String {
         Kind::Md => markdown::markdown(report),
         Kind::Junit => junit::junit(report),
         Kind::Json => json::to_json(report),
+        Kind::Github => github::github(report),
     }
 }

@@ -85,6 +85,9 @@ pub struct Report {
     pub contracts: Vec<ContractInfo>,
     /// The subjects they were run on.
     pub subjects: Vec<SubjectInfo>,
+    /// Which part of a run this is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// How many cases got which verdict.
     pub counts: Counts,
     /// The cases, in the order of the contracts.
@@ -98,6 +101,21 @@ pub struct Report {
     pub exit: u8,
     /// How long the run took, in milliseconds; the only kind of field that differs between equal runs.
     pub elapsed_ms: u64,
+}
+
+/// One part of a run: `--shard K/N`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub part: u32,
+    /// Of how many.
+    pub of: u32,
+    /// How many cases all parts have together.
+    pub cases: usize,
+    /// What was chosen for all parts together, as a digest: parts of two selections make no whole.
+    pub selection: String,
+    /// The place of each case of this part in the whole, in the order of `cases`.
+    pub places: Vec<usize>,
 }
 
 /// A contract as it was run.
@@ -299,6 +317,21 @@ impl Exit {
             Exit::Internal => 70,
             Exit::Interrupted => 130,
         }
+    }
+
+    /// The exit of this number; a number that nothing has is a fault of nack.
+    #[must_use]
+    pub fn of_code(code: u8) -> Exit {
+        let all = [
+            Exit::Held,
+            Exit::Failed,
+            Exit::Usage,
+            Exit::Inconclusive,
+            Exit::NothingMatched,
+            Exit::ProofFailed,
+            Exit::Interrupted,
+        ];
+        all.into_iter().find(|exit| exit.code() == code).unwrap_or(Exit::Internal)
     }
 
     fn weight(self) -> u8 {

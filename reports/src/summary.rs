@@ -168,6 +168,13 @@ pub(crate) fn counts_line(counts: &Counts) -> String {
     )
 }
 
+/// What is to be said of cases that were not covered, if there are any.
+#[must_use]
+pub fn uncovered(counts: &Counts) -> Option<String> {
+    let (missing, total) = (counts.not_covered, counts.total());
+    (missing > 0).then(|| format!("{missing} of {total} cases are not covered: nothing is known of them"))
+}
+
 /// The counts that are not empty.
 pub(crate) fn counts_short(counts: &Counts) -> String {
     let all = [
@@ -279,6 +286,10 @@ pub(crate) fn outcome(report: &Report) -> (String, String) {
         _ => "",
     };
     parts.extend((!exit.is_empty()).then(|| exit.to_owned()));
+    if let Some(shard) = report.shard.as_ref().filter(|_| report.exit == 0 && !tried(report)) {
+        let words = format!("part {} of {} has none of the {}", shard.part, shard.of, many(shard.cases, "case"));
+        return ("nothing to run".to_owned(), words);
+    }
     let verdict = if held { "held".to_owned() } else { format!("not held, exit {}", report.exit) };
     (verdict, parts.join("; "))
 }

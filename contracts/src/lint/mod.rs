@@ -32,7 +32,7 @@ pub fn apply_accepts(contract: &Contract, findings: Vec<Finding>) -> Vec<Finding
             hits.is_empty()
         })
         .collect();
-    for (accept, _) in contract.accepts.iter().zip(&used).filter(|(_, used)| !**used) {
+    for (accept, _) in contract.accepts.iter().zip(&used).filter(|(accept, used)| !**used && !accept.of_a_change()) {
         let message = format!("nothing is found by `{}` at `{}`", accept.rule, accept.at);
         out.push(
             Finding::error("accept/unused", "accept", accept.span.clone(), message)

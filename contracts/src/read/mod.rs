@@ -182,15 +182,41 @@ fn accepts(top: &Section<'_>, findings: &mut Findings) -> Vec<Accept> {
     let mut out = Vec::new();
     for node in top.items("accept", findings) {
         let Some(section) = Section::of("accept", node, findings) else { continue };
-        out.push(Accept {
+        let accept = Accept {
             rule: section.required("rule", findings),
             at: section.required("at", findings),
+            date: section.text("date", findings),
             why: section.required("why", findings),
             span: section.head(),
-        });
+        };
+        match &accept.date {
+            Some(date) if !is_date(date) => {
+                let span = section.node("date").map_or(section.head(), |node| node.span.clone());
+                findings.error("format/value", "accept", &span, "a date is written \"YYYY-MM-DD\"");
+            }
+            None if accept.of_a_change() => {
+                let message = "a weakening is accepted on a day: `date` is missing";
+                findings.0.push(
+                    Finding::error("format/missing", "accept", section.head(), message)
+                        .help("add `date = \"YYYY-MM-DD\"` to this section"),
+                );
+            }
+            _ => {}
+        }
+        out.push(accept);
         section.finish(findings);
     }
     out
+}
+
+/// A day of the calendar, as `YYYY-MM-DD`.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let number = |part: &str, digits: usize, most: u32| {
+        let number = (part.len() == digits && part.bytes().all(|b| b.is_ascii_digit())).then(|| part.parse().ok());
+        number.flatten().is_some_and(|number: u32| (1..=most).contains(&number))
+    };
+    matches!(parts[..], [year, month, day] if number(year, 4, 9999) && number(month, 2, 12) && number(day, 2, 31))
 }
 
 /// A name that stands as `$name` may not hold a `-`, which would read as a subtraction.

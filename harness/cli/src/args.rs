@@ -6,13 +6,11 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nack_reports::Exit;
 
 use crate::trouble::Trouble;
-use crate::{check, explain, init, run, watch};
+use crate::{check, diff, explain, help, init, run, stored, watch};
 
 /// Refuses every implementation that breaks a frozen decision table.
 #[derive(Debug, Parser)]
 #[command(name = "nack", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 everything required held · 1 a case failed · 2 usage, contract or binding \
-                        · 3 inconclusive · 4 nothing matched · 5 the proof failed · 70 a fault of nack")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -26,6 +24,8 @@ enum Command {
     Check(CheckArgs),
     /// Write `contracts.lock` beside the contracts.
     Freeze(FreezeArgs),
+    /// Say what a change of contracts weakens, strengthens or renames.
+    Diff(DiffArgs),
     /// List the cases by name.
     List(ListArgs),
     /// Say what a case tries: its row, its rule, its steps.
@@ -36,8 +36,18 @@ enum Command {
     Prove(ProveArgs),
     /// Run one stored or named case again, and show everything.
     Replay(ReplayArgs),
+    /// Write a stored report in other kinds.
+    Report(ReportArgs),
+    /// Hold two reports against each other: same gate, same result?
+    Compare(CompareArgs),
+    /// Join the reports of a run's parts to that of the whole.
+    Merge(MergeArgs),
     /// Put the shipped reference of a contract behind the stdio protocol.
     Serve(ServeArgs),
+    /// Print the completions of a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one for each command.
+    Man(ManArgs),
     /// Wait for the end of a nack that may be killed, and clean up behind it.
     #[command(hide = true)]
     WatchOver {
@@ -95,6 +105,87 @@ pub(crate) struct FreezeArgs {
     pub(crate) folder: PathBuf,
 }
 
+/// How something for a review is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Review {
+    /// For people at a terminal.
+    #[default]
+    Text,
+    /// GitHub's Markdown, for a review.
+    Md,
+    /// For machines.
+    Json,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  nack diff origin/main\n  nack diff old/outbox.toml contracts/outbox.toml\n  \
+                        nack diff origin/main --format md\n\nExit codes: 0 nothing is weakened without a reason · \
+                        1 something is · 2 usage, or a contract that is wrong · 4 no contract in common")]
+pub(crate) struct DiffArgs {
+    /// The older side: a contract, a folder, a report (*.json), a git revision (REV, or REV:FOLDER).
+    pub(crate) base: String,
+    /// The newer side [default: ./contracts, else the shipped contracts]
+    pub(crate) head: Option<String>,
+    /// How it is written.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Review,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  nack report nack.json --report md=nack.md --report junit=nack.xml\n  \
+                        nack report nack.json --report github\n\nIt ends with 0 when everything is written, whatever the \
+                        report says.")]
+pub(crate) struct ReportArgs {
+    /// A report as `--report json=FILE` wrote it.
+    pub(crate) file: PathBuf,
+    /// Write a report: text, md, junit, json or github, to a file or to `-` [default: text to the terminal]
+    #[arg(long = "report", value_name = "KIND=FILE")]
+    pub(crate) reports: Vec<String>,
+    /// Say only what is wrong.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Name every case.
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  nack compare yesterday.json today.json\n  nack compare laptop.json ci.json --format md\n\n\
+                        Exit codes: 0 same gate, same result (a case more is no mismatch) · 1 another digest, a case that \
+                        vanished, or a verdict that differs · 2 a file that is no report"
+)]
+pub(crate) struct CompareArgs {
+    /// The report to hold against: a case of it that the other lacks has vanished.
+    pub(crate) a: PathBuf,
+    /// The other report.
+    pub(crate) b: PathBuf,
+    /// How it is written.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Review,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Example:\n  nack run --shard 1/2 --report json=1.json\n  nack run --shard 2/2 --report json=2.json\n  \
+                        nack merge 1.json 2.json --report md=nack.md\n\nIt ends as the whole run would have; parts that make no \
+                        whole end it with 2."
+)]
+pub(crate) struct MergeArgs {
+    /// The JSON reports of all parts.
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write a report: text, md, junit, json or github, to a file or to `-` [default: text to the terminal]
+    #[arg(long = "report", value_name = "KIND=FILE")]
+    pub(crate) reports: Vec<String>,
+    /// Say only what is wrong.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Name every case.
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Source {
     /// Take the contracts from this folder instead of from the binary; `REV:DIR` takes them from a git revision.
@@ -127,10 +218,10 @@ pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) source: Source,
     /// The `nack.toml` that says which subjects there are [default: looked for upward; without one, the references]
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Subjects", long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Judge only this subject.
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = "Subjects", long, value_name = "NAME")]
     pub(crate) subject: Option<String>,
     /// Chooses every order that the cases leave open.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -141,14 +232,14 @@ pub(crate) struct Common {
     /// Multiply every deadline.
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     pub(crate) deadline_scale: f64,
-    /// Write a report: text, md, junit or json, to a file or to `-`.
-    #[arg(long = "report", value_name = "KIND=FILE")]
+    /// Write a report: text, md, junit, json or github, to a file or to `-`.
+    #[arg(help_heading = "Output", long = "report", value_name = "KIND=FILE")]
     pub(crate) reports: Vec<String>,
     /// Say only what is wrong.
-    #[arg(short, long)]
+    #[arg(help_heading = "Output", short, long)]
     pub(crate) quiet: bool,
     /// Name every case.
-    #[arg(short, long, conflicts_with = "quiet")]
+    #[arg(help_heading = "Output", short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
 }
 
@@ -215,6 +306,21 @@ pub(crate) struct ServeArgs {
     pub(crate) defect: Option<String>,
 }
 
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Example:\n  nack completions bash > ~/.local/share/bash-completion/completions/nack")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  nack man | man -l -\n  nack man --to ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Write a page for nack and one for each command into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+}
+
 impl Args {
     /// Does what was asked.
     pub(crate) fn run(self) -> Result<Exit, Trouble> {
@@ -222,12 +328,18 @@ impl Args {
             Command::Init(args) => init::init(&args),
             Command::Check(args) => check::check(&args),
             Command::Freeze(args) => check::freeze(&args),
+            Command::Diff(args) => diff::diff(&args),
             Command::List(args) => explain::list(&args),
             Command::Explain(args) => explain::explain(&args),
             Command::Run(args) => run::run(&args),
             Command::Prove(args) => run::prove(&args),
             Command::Replay(args) => run::replay(&args),
+            Command::Report(args) => stored::report(&args),
+            Command::Compare(args) => stored::compare(&args),
+            Command::Merge(args) => stored::merge(&args),
             Command::Serve(args) => run::serve(&args),
+            Command::Completions(args) => help::completions(&args),
+            Command::Man(args) => help::man(&args),
             Command::WatchOver { mark, folder } => {
                 watch::watch_over(&mark, &folder);
                 Ok(Exit::Held)

@@ -84,7 +84,8 @@ pub(crate) fn of_folder(folder: &Path) -> Result<Vec<Source>, Trouble> {
     paths.iter().map(|path| of_file(path)).collect()
 }
 
-fn of_revision(revision: &str, folder: &str) -> Result<Vec<Source>, Trouble> {
+/// The contracts of a folder, or of one file, in a git revision: read from there, nothing is checked out.
+pub(crate) fn of_revision(revision: &str, folder: &str) -> Result<Vec<Source>, Trouble> {
     let git = |args: &[&str]| -> Result<String, Trouble> {
         let output =
             Command::new("git").args(args).output().map_err(|error| Trouble::Start(format!("git: {error}")))?;
@@ -94,7 +95,15 @@ fn of_revision(revision: &str, folder: &str) -> Result<Vec<Source>, Trouble> {
         }
         String::from_utf8(output.stdout).map_err(|_| Trouble::Usage(format!("{revision}:{folder}: not UTF-8")))
     };
+    if revision.starts_with('-') || revision.is_empty() {
+        return Err(Trouble::Usage(format!("{revision:?} is no git revision")));
+    }
+    git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")])
+        .map_err(|_| Trouble::Usage(format!("git knows no revision `{revision}` here; `git fetch` may bring it")))?;
     let tree = format!("{revision}:{}", folder.trim_end_matches('/'));
+    if folder.ends_with(".toml") {
+        return Ok(vec![Source::new(tree.clone(), git(&["show", &tree])?)]);
+    }
     let names = git(&["ls-tree", "--name-only", &tree])?;
     let mut sources = Vec::new();
     for name in names.lines().filter(|name| name.ends_with(".toml") && *name != "Cargo.toml" && *name != LOCK_FILE) {

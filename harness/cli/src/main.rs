@@ -3,18 +3,22 @@
 mod args;
 mod check;
 mod contracts;
+mod diff;
 mod explain;
 mod files;
 mod findings;
+mod help;
 mod init;
+mod progress;
 mod run;
+mod stored;
 mod trouble;
 mod watch;
 
 use std::panic;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use nack_reports::Exit;
 
 fn main() -> ExitCode {
@@ -22,7 +26,7 @@ fn main() -> ExitCode {
     nack::tracer::be_the_tracer_if_asked();
     quiet_panics();
     let outcome = panic::catch_unwind(|| {
-        let args = match args::Args::try_parse() {
+        let args = match help::command().try_get_matches().and_then(|asked| args::Args::from_arg_matches(&asked)) {
             Ok(args) => args,
             Err(error) => {
                 // A closed terminal is no reason to fail.

@@ -1,6 +1,7 @@
 //! `nack run`, `nack prove` and `nack replay`: subjects are loaded, cases chosen, run, and reported.
 
 mod reports;
+mod shard;
 mod subjects;
 mod walks;
 
@@ -15,35 +16,39 @@ use nack::report::report;
 use nack::run::{Options, Stored, at_point, run_cases};
 use nack::{LoadError, Target};
 use nack_cases::{Case, below};
-use nack_contracts::{stable_hash, suggest};
+use nack_contracts::suggest;
 use nack_reports::{CaseReport, Exit, Proof, Report, Verdict};
 
 use crate::args::{Common, ProveArgs, ReplayArgs, RunArgs, ServeArgs};
 use crate::contracts::load;
 use crate::explain::nothing;
 use crate::findings::Located;
+use crate::progress::Progress;
 use crate::trouble::Trouble;
 use crate::watch::Scratch;
 
+pub(crate) use reports::Outputs;
+
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
-    let outputs = reports::Outputs::parse(&args.common)?;
-    let shard = args.shard.as_deref().map(parse_shard).transpose()?;
+    let outputs = Outputs::of(&args.common)?;
+    let part = args.shard.as_deref().map(shard::Part::parse).transpose()?;
     let mut options = options(&args.common, args.defect.as_deref())?;
     let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
     let contracts = load(args.common.source.contracts.as_deref())?;
     let targets =
         interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, args.defect.as_deref(), &scratch))?;
-    let wanted = |name: &str| {
-        (args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix)))
-            && shard.is_none_or(|(k, n)| stable_hash(name) % n == k)
-    };
+    let asked = |name: &str| args.prefixes.is_empty() || args.prefixes.iter().any(|prefix| below(name, prefix));
+    let wanted = |name: &str| asked(name) && part.is_none_or(|part| part.holds(name));
     // Whoever asks for the served reference by name gets every case on it.
     let whole = args.common.subject.is_some();
-    let selection =
-        select(&targets, &|target, case| wanted(&case.name) && (whole || subjects::is_repeated(target, case)));
-    let walks = args.walks.is_some() && targets.iter().any(|target| wanted(&walks::name(target)));
-    if selection.is_empty() && !walks {
+    let all = select(&targets, &|target, case| asked(&case.name) && (whole || subjects::is_repeated(target, case)));
+    let named = |(target, case): &(usize, usize)| &targets[*target].cases[*case].name;
+    let selection: Vec<(usize, usize)> = all.iter().copied().filter(|chosen| wanted(named(chosen))).collect();
+    let walked = targets.iter().filter(|target| args.walks.is_some() && asked(&walks::name(target)));
+    let of_all = all.iter().map(|chosen| (targets[chosen.0].subject.clone(), named(chosen).clone()));
+    let of_all: Vec<(String, String)> = of_all.chain(walked.map(|t| (t.subject.clone(), walks::name(t)))).collect();
+    if of_all.is_empty() {
         let names = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.as_str()));
         return Err(nothing(&args.prefixes, names));
     }
@@ -51,17 +56,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Trouble> {
     options.fail_fast = args.fail_fast;
     options.keep.clone_from(&args.keep);
     let began = Instant::now();
+    let progress = Progress::show(&options.done, Some(selection.len()), args.common.quiet);
     let mut cases = run_cases(&targets, &selection, scratch.path(), &options);
     if let Some(walks) = args.walks {
         let defect = args.defect.as_deref();
         cases.extend(walks::walks(&targets, &contracts, walks, defect, &wanted, scratch.path(), &options)?);
     }
+    drop(progress);
     let passing = known.apply(&mut cases);
     // A case that one subject of the run was given is covered, whoever else could not be.
     let covered: HashSet<String> =
         cases.iter().filter(|case| case.verdict != Verdict::NotCovered).map(|case| case.name.clone()).collect();
     let required = |case: &CaseReport| !covered.contains(&case.name) && is_required(&args.require, case, &targets);
-    let done = report(&targets, cases, None, options.seed, &required);
+    let shard = part.map(|part| part.told(&of_all, &cases));
+    let done = Report { shard, ..report(&targets, cases, None, options.seed, &required) };
     let exit = finish(done, began, &outputs, &options)?;
     if passing.is_empty() {
         return Ok(exit);
@@ -83,7 +91,7 @@ fn known(args: &RunArgs, targets: &[Target]) -> Result<Known, Trouble> {
 }
 
 pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
-    let outputs = reports::Outputs::parse(&args.common)?;
+    let outputs = Outputs::of(&args.common)?;
     let options = options(&args.common, None)?;
     let interrupts = Interrupts::watch(&options.cancel)?;
     let scratch = Scratch::make()?;
@@ -95,6 +103,7 @@ pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
         let message = "without a nack.toml only the shipped references are proved: leave --subject out";
         return Err(Trouble::Usage(message.to_owned()));
     }
+    let progress = Progress::show(&options.done, None, args.common.quiet);
     let (targets, proof): (Vec<Target>, Proof) = if own {
         let targets = interrupts.ending_at_once(|| subjects::targets(&contracts, &args.common, None, &scratch))?;
         let proof = nack::prove::prove_bound(&targets, &wanted, scratch.path(), &options);
@@ -103,6 +112,7 @@ pub(crate) fn prove(args: &ProveArgs) -> Result<Exit, Trouble> {
         let proved = nack::prove::prove(&contracts, &subjects::reference, &wanted, scratch.path(), &options);
         proved.map_err(|error| load_trouble(error, &contracts))?
     };
+    drop(progress);
     if proof.is_empty() {
         let mutants = contracts.iter().flat_map(|c| c.mutants.iter().map(move |m| format!("{}/{}", c.name, m.name)));
         let cases = targets.iter().flat_map(|target| target.cases.iter().map(|case| case.name.clone()));
@@ -134,7 +144,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Trouble> {
 }
 
 pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Trouble> {
-    let mut outputs = reports::Outputs::parse(&args.common)?;
+    let mut outputs = Outputs::of(&args.common)?;
     outputs.whole_story();
     let mut options = options(&args.common, args.defect.as_deref())?;
     let interrupts = Interrupts::watch(&options.cancel)?;
@@ -277,14 +287,6 @@ impl Interrupts {
     }
 }
 
-fn parse_shard(text: &str) -> Result<(u64, u64), Trouble> {
-    let parts = text.split_once('/').and_then(|(k, n)| Some((k.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
-    match parts {
-        Some((k, n)) if k >= 1 && k <= n => Ok((k - 1, n)),
-        _ => Err(Trouble::Usage(format!("--shard {text}: write K/N with K from 1 to N, such as 2/4"))),
-    }
-}
-
 pub(crate) fn load_trouble(error: LoadError, contracts: &[Arc<nack_contracts::Contract>]) -> Trouble {
     match error {
         LoadError::Contract(name, findings) => {
@@ -298,7 +300,7 @@ pub(crate) fn load_trouble(error: LoadError, contracts: &[Arc<nack_contracts::Co
     }
 }
 
-fn finish(mut done: Report, began: Instant, outputs: &reports::Outputs, options: &Options) -> Result<Exit, Trouble> {
+fn finish(mut done: Report, began: Instant, outputs: &Outputs, options: &Options) -> Result<Exit, Trouble> {
     done.elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let interrupted = options.cancel.load(Ordering::Relaxed);
     if interrupted {
@@ -306,7 +308,5 @@ fn finish(mut done: Report, began: Instant, outputs: &reports::Outputs, options:
         done.closing.insert(0, "the run was interrupted: cases that are not listed did not run".to_owned());
     }
     outputs.write(&done)?;
-    let all = [Exit::Held, Exit::Failed, Exit::Usage, Exit::Inconclusive, Exit::NothingMatched, Exit::ProofFailed];
-    let exit = all.into_iter().find(|exit| exit.code() == done.exit).unwrap_or(Exit::Internal);
-    Ok(if interrupted { Exit::Interrupted } else { exit })
+    Ok(if interrupted { Exit::Interrupted } else { Exit::of_code(done.exit) })
 }

@@ -49,6 +49,8 @@ pub struct Options {
     pub keep: Option<PathBuf>,
     /// Set from outside to end the run early.
     pub cancel: Arc<AtomicBool>,
+    /// How many cases are done, for whoever watches.
+    pub done: Arc<AtomicUsize>,
     /// What comes after a case's name in its replay line.
     pub replay_flags: String,
 }
@@ -62,6 +64,7 @@ impl Default for Options {
             fail_fast: false,
             keep: None,
             cancel: Arc::default(),
+            done: Arc::default(),
             replay_flags: String::new(),
         }
     }
@@ -131,6 +134,7 @@ fn run_all(
                 }
                 Err(error) => report::not_started(target_of, case, error.to_string(), options),
             };
+            options.done.fetch_add(1, Ordering::Relaxed);
             if options.fail_fast && report.verdict == Verdict::Fail {
                 stop.store(true, Ordering::Relaxed);
             }

@@ -20,11 +20,10 @@ fn every_kind_is_known_by_its_name() {
 #[case::another_case("JSON", "there is no kind of report `JSON`")]
 #[case::html("html", "not available in this version")]
 #[case::sarif("sarif", "not available in this version")]
-#[case::github("github", "not available in this version")]
 fn another_name_is_an_error_that_lists_the_valid_ones(#[case] name: &str, #[case] words: &str) {
     let message = Kind::from_str(name).expect_err("it is no kind").to_string();
     assert!(message.contains(words), "{message}");
-    assert!(message.ends_with("valid kinds are text, md, junit, json"), "{message}");
+    assert!(message.ends_with("valid kinds are text, md, junit, json, github"), "{message}");
 }
 
 #[test]

@@ -2,11 +2,14 @@
 //! JSON Schema validator. One binary, so that the readers are linked once. Snapshots lie in `tests/snapshots`; `cargo
 //! insta review` shows what changed.
 
+mod compare;
 mod escape;
+mod github;
 mod hostile;
 mod json;
 mod junit;
 mod kind;
 mod markdown;
+mod merge;
 mod sample;
 mod text;

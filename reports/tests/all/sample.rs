@@ -75,6 +75,7 @@ pub(crate) fn report(cases: Vec<CaseReport>, exit: u8) -> Report {
         format: 1,
         nack: "0.1.0".to_owned(),
         seed: 7,
+        shard: None,
         contracts: vec![contract("outbox", "a", &[("lease", 30)]), contract("order-relay", "b", &[])],
         subjects: vec![subject("reference", "outbox"), subject("reference", "order-relay")],
         counts: Counts::of(&cases),

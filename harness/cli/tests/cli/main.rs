@@ -1,9 +1,13 @@
 //! The binary, as a user and a CI job meet it.
 
 mod common;
+mod diff;
 mod edits;
 mod exit_codes;
+mod github;
 mod guide;
+mod guides;
+mod help;
 mod hostile;
 mod init;
 mod known;
@@ -14,5 +18,6 @@ mod readme;
 mod reports;
 mod sabotage;
 mod servers;
+mod stored;
 mod subjects;
 mod workers;
