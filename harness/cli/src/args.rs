@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nack_reports::Exit;
 
 use crate::trouble::Trouble;
-use crate::{check, explain, init, run, watch};
+use crate::{audit, check, explain, init, run, watch};
 
 /// Refuses every implementation that breaks a frozen decision table.
 #[derive(Debug, Parser)]
@@ -36,6 +36,8 @@ enum Command {
     Prove(ProveArgs),
     /// Run one stored or named case again, and show everything.
     Replay(ReplayArgs),
+    /// Judge what already ran: logs, by the tables of a contract.
+    Audit(audit::AuditArgs),
     /// Put the shipped reference of a contract behind the stdio protocol.
     Serve(ServeArgs),
     /// Wait for the end of a nack that may be killed, and clean up behind it.
@@ -227,6 +229,7 @@ impl Args {
             Command::Run(args) => run::run(&args),
             Command::Prove(args) => run::prove(&args),
             Command::Replay(args) => run::replay(&args),
+            Command::Audit(args) => audit::audit(&args),
             Command::Serve(args) => run::serve(&args),
             Command::WatchOver { mark, folder } => {
                 watch::watch_over(&mark, &folder);

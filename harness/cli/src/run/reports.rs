@@ -10,7 +10,7 @@ use crate::files::write_whole;
 use crate::trouble::Trouble;
 
 /// The outputs of a run.
-pub(super) struct Outputs {
+pub(crate) struct Outputs {
     verbosity: Verbosity,
     files: Vec<(Kind, Option<PathBuf>)>,
 }
@@ -18,8 +18,13 @@ pub(super) struct Outputs {
 impl Outputs {
     /// Reads the flags before anything runs, so that a slip does not cost a run.
     pub(super) fn parse(common: &Common) -> Result<Outputs, Trouble> {
+        Outputs::of(&common.reports, common.quiet, common.verbose)
+    }
+
+    /// The same, of the flags themselves.
+    pub(crate) fn of(reports: &[String], quiet: bool, verbose: bool) -> Result<Outputs, Trouble> {
         let mut files = Vec::new();
-        for wanted in &common.reports {
+        for wanted in reports {
             let (kind, file) = wanted.split_once('=').unwrap_or((wanted, "-"));
             let kind = kind.parse::<Kind>().map_err(|error| Trouble::Usage(format!("--report {wanted}: {error}")))?;
             if file.is_empty() {
@@ -27,7 +32,7 @@ impl Outputs {
             }
             files.push((kind, (file != "-").then(|| PathBuf::from(file))));
         }
-        let verbosity = match (common.quiet, common.verbose) {
+        let verbosity = match (quiet, verbose) {
             (true, _) => Verbosity::Quiet,
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,
@@ -43,7 +48,7 @@ impl Outputs {
     }
 
     /// Writes the report everywhere. What goes to the terminal by `KIND=-` takes the place of the usual text.
-    pub(super) fn write(&self, report: &Report) -> Result<(), Trouble> {
+    pub(crate) fn write(&self, report: &Report) -> Result<(), Trouble> {
         for (kind, file) in &self.files {
             let text = render(*kind, report);
             match file {

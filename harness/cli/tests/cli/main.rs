@@ -1,5 +1,6 @@
 //! The binary, as a user and a CI job meet it.
 
+mod audit;
 mod common;
 mod exit_codes;
 mod guide;
