@@ -106,4 +106,24 @@ impl Classifier {
     pub(crate) fn bool(&self, value: bool) -> u8 {
         self.text(if value { b"true" } else { b"false" })
     }
+
+    /// The words that are told apart, and their classes.
+    pub(crate) fn words(&self) -> impl Iterator<Item = (&str, u8)> {
+        self.words.iter().filter_map(|(word, class)| Some((std::str::from_utf8(word).ok()?, *class)))
+    }
+
+    /// The ranges of integers, each with its lowest, its highest and its class.
+    pub(crate) fn ranges(&self) -> &[(i64, i64, u8)] {
+        &self.ranges
+    }
+
+    /// The class of any value not named.
+    pub(crate) fn otherwise(&self) -> Option<u8> {
+        self.otherwise
+    }
+
+    /// The class that a blank is a sample of.
+    pub(crate) fn null_class(&self) -> Option<u8> {
+        self.null
+    }
 }

@@ -104,23 +104,25 @@ impl Layout {
         audit: &Audit,
         section: &Section,
         flags: &Overrides,
+        without: &[String],
     ) -> Result<Layout, AuditError> {
         let said: IndexMap<&str, &str> = said(section, flags).collect();
-        let names: Vec<String> = audit
-            .columns
-            .keys()
-            .map(|column| said.get(column.as_str()).map_or(column.clone(), |name| (*name).to_owned()))
-            .collect();
-        let unit = match &section.time {
-            Some(name) => unit_named(name)?,
-            None => Unit::Seconds,
-        };
-        for column in said.keys() {
-            known_column(audit, column)?;
+        let named = said.keys().copied().chain(without.iter().map(String::as_str));
+        named.into_iter().try_for_each(|column| known_column(audit, column))?;
+        if without.contains(&audit.key) {
+            return Err(AuditError::Usage(format!("without `{}` nobody knows whose line it is", audit.key)));
         }
-        let columns = audit.columns.keys().cloned().zip(0..).collect();
-        let words = words(contract, section, flags)?;
-        Ok(Layout { format: Format::JsonLines, names, columns, words, unit, guessed: Vec::new() })
+        let there: Vec<&String> = audit.columns.keys().filter(|column| !without.contains(column)).collect();
+        let name =
+            |column: &&String| said.get(column.as_str()).map_or_else(|| (*column).clone(), |name| (*name).to_owned());
+        Ok(Layout {
+            format: Format::JsonLines,
+            names: there.iter().map(name).collect(),
+            columns: there.into_iter().cloned().zip(0..).collect(),
+            words: words(contract, section, flags)?,
+            unit: section.time.as_deref().map_or(Ok(Unit::Seconds), unit_named)?,
+            guessed: Vec::new(),
+        })
     }
 
     fn map_columns(&mut self, audit: &Audit, section: &Section, flags: &Overrides) -> Result<(), AuditError> {

@@ -19,6 +19,7 @@ pub mod run;
 mod scan;
 mod section;
 mod spill;
+pub mod sql;
 mod table;
 mod tally;
 mod time;

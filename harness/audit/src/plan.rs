@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use nack_contracts::model::{Audit, AuditRule, Base, Contract, Of, Output, Table, Term};
+use nack_contracts::model::{Audit, AuditRule, Base, Contract, Of, Output, Row, Table, Term};
 
 use crate::AuditError;
 use crate::classify::Classifier;
@@ -338,6 +338,14 @@ fn mask(classes: &[usize]) -> u64 {
     classes.iter().filter(|class| **class < 64).fold(0, |mask, class| mask | 1 << class)
 }
 
+/// Whether a row that applies shows that lines are missing.
+pub(crate) fn shows_loss(rule: &AuditRule, table: &Table, row: &Row) -> bool {
+    rule.incomplete.iter().any(|(output, classes)| {
+        let at = table.outputs.iter().position(|name| name == output);
+        at.is_some_and(|at| matches!(&row.outputs[at].gives, Output::Class(class) if classes.contains(class)))
+    })
+}
+
 struct Judge<'a> {
     rule: &'a AuditRule,
     table: &'a Table,
@@ -365,18 +373,10 @@ impl Judge<'_> {
                 Output::Nothing => true,
                 Output::Error(_) | Output::Never(_) => false,
             });
-            let shows_loss = || {
-                self.rule.incomplete.iter().any(|(output, classes)| {
-                    let at = self.table.outputs.iter().position(|name| name == output);
-                    at.is_some_and(
-                        |at| matches!(&row.outputs[at].gives, Output::Class(class) if classes.contains(class)),
-                    )
-                })
-            };
             if held {
                 return Outcome::Held(index);
             }
-            if shows_loss() {
+            if shows_loss(self.rule, self.table, row) {
                 incomplete.get_or_insert(index);
             } else {
                 broken.get_or_insert(index);

@@ -12,7 +12,8 @@ use nack::binding::find;
 use nack::known::Known;
 use nack_audit::report::{About, report};
 use nack_audit::run::{Options, judge};
-use nack_audit::{AuditError, Inputs, Layout, Overrides, Plan, Section, sections};
+use nack_audit::{AuditError, Inputs, Layout, Overrides, Plan, Section, sections, sql};
+use nack_contracts::model::Audit;
 use nack_contracts::{Contract, suggest};
 use nack_reports::{CaseReport, Exit, Report};
 
@@ -52,6 +53,18 @@ pub(crate) struct AuditArgs {
     /// Hold the log against this rule only.
     #[arg(long, value_name = "RULE")]
     pub(crate) only: Vec<String>,
+    /// Write the rules as queries that return the rows that break them, for sqlite, postgres, duckdb or spark.
+    #[arg(long, value_name = "DIALECT")]
+    pub(crate) emit_sql: Option<String>,
+    /// The table that the queries read [default: the section's `table`, else `moves`]
+    #[arg(long, value_name = "TABLE", requires = "emit_sql")]
+    pub(crate) table: Option<String>,
+    /// The table's column by which the lines of one key stand in order [default: their time]
+    #[arg(long, value_name = "COLUMN", requires = "emit_sql")]
+    pub(crate) order: Option<String>,
+    /// The table has no such column of the contract's.
+    #[arg(long, value_name = "COLUMN", requires = "emit_sql")]
+    pub(crate) without: Vec<String>,
     #[command(flatten)]
     pub(crate) source: Source,
     /// The `nack.toml` [default: looked for upward]
@@ -92,13 +105,16 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Trouble> {
     let began = Instant::now();
     let section = section(args)?;
     let contract = contract(args, &section)?;
-    let plan_of = |head: &[u8]| plan(args, &section, &contract, head);
+    let flags = Overrides { columns: args.columns.clone(), words: args.words.clone() };
+    if let Some(dialect) = &args.emit_sql {
+        return emit(args, dialect, &section, &contract, &flags);
+    }
     let inputs = Inputs::of(&args.logs, &section)?;
     let chunks = inputs.open()?;
     if chunks.head().iter().all(u8::is_ascii_whitespace) && inputs.names().len() == 1 {
         return Err(Trouble::NothingMatched(format!("{}: there is no line in it", inputs.names()[0])));
     }
-    let plan = plan_of(chunks.head())?;
+    let plan = plan(args, &contract, Layout::of(&contract, logs(&contract)?, &section, &flags, chunks.head())?)?;
     let cancel = interrupts()?;
     let cores = available_parallelism().map_or(1, usize::from);
     let options = Options { threads: args.jobs.unwrap_or(cores).min(256), memory: args.memory << 20, cancel: &cancel };
@@ -116,6 +132,22 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Trouble> {
     let mut done = report(&plan, &tally, &about);
     done.elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     finish(args, done, &outputs, interrupted)
+}
+
+/// Writes the queries instead of running anything.
+fn emit(
+    args: &AuditArgs,
+    dialect: &str,
+    section: &Section,
+    contract: &Arc<Contract>,
+    flags: &Overrides,
+) -> Result<Exit, Trouble> {
+    let dialect = dialect.parse()?;
+    let layout = Layout::of_table(contract, logs(contract)?, section, flags, &args.without)?;
+    let plan = plan(args, contract, layout)?;
+    let table = args.table.clone().or_else(|| section.table.clone()).unwrap_or_else(|| "moves".to_owned());
+    print!("{}", sql::emit(&plan, &sql::Warehouse { table, order: args.order.clone(), dialect }));
+    Ok(Exit::Held)
 }
 
 fn finish(args: &AuditArgs, mut done: Report, outputs: &Outputs, interrupted: bool) -> Result<Exit, Trouble> {
@@ -222,16 +254,19 @@ fn contract(args: &AuditArgs, section: &Section) -> Result<Arc<Contract>, Troubl
     }
 }
 
-fn plan(args: &AuditArgs, section: &Section, contract: &Arc<Contract>, head: &[u8]) -> Result<Plan, Trouble> {
-    let audit = contract.audit.as_ref().ok_or_else(|| Trouble::Usage("there is no [audit]".to_owned()))?;
+/// What the contract says of logs; one without was refused before.
+fn logs(contract: &Contract) -> Result<&Audit, Trouble> {
+    contract.audit.as_ref().ok_or_else(|| Trouble::Usage(format!("`{}` has no [audit]", contract.name)))
+}
+
+fn plan(args: &AuditArgs, contract: &Arc<Contract>, layout: Layout) -> Result<Plan, Trouble> {
+    let audit = logs(contract)?;
     for rule in &args.only {
         if !audit.rules.iter().any(|known| known.name == *rule) {
             let known = suggest(rule, audit.rules.iter().map(|rule| rule.name.as_str()));
             return Err(Trouble::NothingMatched(format!("--only {rule}: there is no such rule; {known}")));
         }
     }
-    let flags = Overrides { columns: args.columns.clone(), words: args.words.clone() };
-    let layout = Layout::of(contract, audit, section, &flags, head)?;
     let wanted = |rule: &str| args.only.is_empty() || args.only.iter().any(|only| only == rule);
     Ok(Plan::new(Arc::clone(contract), layout, &wanted)?)
 }

@@ -14,4 +14,5 @@ mod reports;
 mod sabotage;
 mod servers;
 mod subjects;
+mod warehouse;
 mod workers;
