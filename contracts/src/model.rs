@@ -10,7 +10,7 @@ use crate::value::Value;
 mod audit;
 mod rules;
 
-pub use audit::{Audit, AuditRule, Of, Term};
+pub use audit::{Audit, AuditRule, Of, Standing, Term};
 pub use rules::{Bound, CheckName, Gate, Invariant, Mutant, Scenario, Spanned, Vary};
 
 /// A frozen contract.

@@ -70,6 +70,10 @@ why   = "The door did what the table says."
 table = "knock"
 given = { word = "$said", times = "$since.times + 1" }
 found = { door = "$door" }
+[[audit.standing]]
+name = "stays"
+why  = "A visit ends."
+sql  = "SELECT v.word FROM visits v, clock WHERE v.at < clock.now - 3600"
 "#;
 
 fn findings(text: &str) -> Vec<Finding> {
@@ -158,6 +162,8 @@ fn an_audit_that_no_line_can_break_is_vacuous() {
 #[case::audit_of_no_time("at = \"time\", said", "at = \"int\", said", "audit/time")]
 #[case::audit_of_an_unread_column("door = \"door\" }", "door = \"door\", more = \"text\" }", "audit/unused")]
 #[case::audit_that_finds_nothing("found = { door = \"$door\" }", "", "format/missing")]
+#[case::standing_sql("v.at < clock.now", "v.when < clock.now", "sql/prepare")]
+#[case::standing_of_no_store("FROM visits v, clock", "FROM visits_given v, clock", "sql/prepare")]
 #[case::audit_without_input("given = { word = \"$said\", times = \"$since.times + 1\" }", "", "audit/blind")]
 #[case::audit_that_begins_nowhere(
     "begins  = { said = \"please\" }",

@@ -1,7 +1,8 @@
 //! Rules of an audit: each must be able to refuse a line, and each column must be read.
 
 use crate::finding::Finding;
-use crate::model::{AuditRule, Base, Contract, Output, Term};
+use crate::model::{Audit, AuditRule, Base, Contract, Output, Term};
+use crate::relations::{Relation, quote, relations};
 use crate::value::Value;
 
 pub(super) fn lint(contract: &Contract, findings: &mut Vec<Finding>) {
@@ -16,6 +17,7 @@ pub(super) fn lint(contract: &Contract, findings: &mut Vec<Finding>) {
             findings.push(Finding::error("audit/blind", format!("audit.{}", rule.name), rule.span.clone(), message));
         }
     }
+    standing(contract, audit, findings);
     for (name, ty) in &audit.columns {
         let read = audit.rules.iter().any(|rule| rule.columns().any(|column| column == name));
         if !read && *name != audit.key && Some(name) != audit.time.as_ref() && !audit.begins.contains_key(name) {
@@ -30,6 +32,30 @@ pub(super) fn lint(contract: &Contract, findings: &mut Vec<Finding>) {
     if audit.columns.get(&audit.key).is_some_and(|ty| ty.nullable) {
         let message = format!("`{}` names whose line it is, so it cannot be blank", audit.key);
         findings.push(Finding::error("audit/key", "audit", audit.span.clone(), message));
+    }
+}
+
+/// Every standing rule must prepare against the stores and the clock, and only read.
+fn standing(contract: &Contract, audit: &Audit, findings: &mut Vec<Finding>) {
+    let relations = relations(contract);
+    let stores: Vec<&Relation> = relations.iter().filter(|r| contract.stores.contains_key(&r.name)).collect();
+    let table = |relation: &&Relation| {
+        let columns: Vec<String> = relation.columns.iter().map(|column| quote(column)).collect();
+        format!("CREATE TABLE {} ({});", quote(&relation.name), columns.join(", "))
+    };
+    let schema: String = stores.iter().map(table).chain(["CREATE TABLE clock (now);".to_owned()]).collect();
+    for rule in &audit.standing {
+        let prepared = rusqlite::Connection::open_in_memory().and_then(|connection| {
+            connection.execute_batch(&schema)?;
+            Ok(connection.prepare(&rule.sql)?.readonly() && super::is_query(&rule.sql))
+        });
+        let message = match prepared {
+            Ok(true) => continue,
+            Ok(false) => "this is no query: it reads rows that should not stand".to_owned(),
+            Err(error) => format!("this SQL does not prepare against the stores and `clock`: {error}"),
+        };
+        let at = format!("audit.{}", rule.name);
+        findings.push(Finding::error("sql/prepare", at, rule.sql_span.clone(), message));
     }
 }
 

@@ -31,6 +31,9 @@ use crate::value::Value;
 /// | `found` | output = TERM: what the line says came of it, to be what the row says |
 /// | `incomplete` | output = classes: a row that gives one of these shows that lines are missing. Such a line breaks nothing, is counted apart, and later rules do not compare it with the line before |
 ///
+/// `[[audit.standing]]` is for live stores: `name`, `why`, and `sql` over the stores' relations and `clock`, whose one row
+/// holds `now` in epoch seconds, as times are there. It must return no row.
+///
 /// A TERM is a plain value, or `$column`, `$before.column` (the same in the line before of the same key),
 /// `$since.column` (by how much it grew since then), `$same.column` (whether it is the same as then), each with
 /// `+ N` or `- N` where it is a number. A rule that looks at the line before judges no first line of a key.
@@ -51,6 +54,23 @@ pub struct Audit {
     pub begins: IndexMap<String, Vec<usize>>,
     /// What lines are held against.
     pub rules: Vec<AuditRule>,
+    /// What must not stand in a live store.
+    pub standing: Vec<Standing>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A row that must not stand for long in a live store: its query must return none.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Its name.
+    pub name: String,
+    /// The rule's sentence.
+    pub why: String,
+    /// The query, over the stores and `clock`.
+    pub sql: String,
+    /// Where the query stands.
+    pub sql_span: Span,
     /// Where it stands.
     pub span: Span,
 }

@@ -6,7 +6,7 @@ use super::known_name;
 use super::observed::Words;
 use super::section::{Findings, Section, text_of};
 use crate::finding::Finding;
-use crate::model::{Audit, AuditRule, Base, Contract, Domain, Of, Term, Type};
+use crate::model::{Audit, AuditRule, Base, Contract, Domain, Of, Standing, Term, Type};
 use crate::node::{Kind, Node};
 use crate::source::Span;
 use crate::template::Expression;
@@ -23,6 +23,7 @@ pub(super) fn read(top: &Section<'_>, contract: &Contract, findings: &mut Findin
         also: IndexMap::new(),
         begins: IndexMap::new(),
         rules: Vec::new(),
+        standing: Vec::new(),
         span: section.head(),
         columns,
     };
@@ -50,6 +51,19 @@ pub(super) fn read(top: &Section<'_>, contract: &Contract, findings: &mut Findin
             }
             audit.rules.push(rule);
         }
+        section.finish(findings);
+    }
+    for node in section.items("standing", findings) {
+        let named = node.fields().and_then(|fields| fields.get("name")).and_then(|field| field.value.text());
+        let at = format!("audit.{}", named.unwrap_or("?"));
+        let Some(section) = Section::of(at, node, findings) else { continue };
+        audit.standing.push(Standing {
+            name: super::rules::name(&section, findings),
+            why: section.required("why", findings),
+            sql: section.required("sql", findings),
+            sql_span: section.node("sql").map_or(0..0, |node| node.span.clone()),
+            span: section.head(),
+        });
         section.finish(findings);
     }
     section.finish(findings);

@@ -9,9 +9,11 @@
 mod classify;
 mod csv;
 mod evidence;
+mod frame;
 mod input;
 mod json;
 mod layout;
+pub mod live;
 mod order;
 mod plan;
 pub mod report;
@@ -45,6 +47,9 @@ pub enum AuditError {
         /// What the system says.
         error: std::io::Error,
     },
+    /// A database that cannot be reached.
+    #[error("the database: {0}")]
+    Unreachable(String),
     /// A temporary file for what does not fit into memory.
     #[error("a temporary file for histories that do not fit into memory: {0}")]
     Spill(std::io::Error),

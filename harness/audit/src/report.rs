@@ -3,34 +3,19 @@
 //! could not be judged is inconclusive: neither is ever a pass.
 
 use nack_contracts::model::{AuditRule, Output, Row, Table};
-use nack_contracts::{Span, freeze};
-use nack_reports::{
-    Because, BecauseKind, CaseReport, Check, ContractInfo, Counts, Exit, Found, Offender, Place, Report, SubjectInfo,
-    Verdict,
-};
+use nack_reports::{Because, BecauseKind, CaseReport, Check, Found, Offender, Report, Verdict};
 
 use crate::Plan;
+pub use crate::frame::About;
+use crate::frame::Frame;
 use crate::plan::{Outcome, RulePlan};
 use crate::tally::{Seen, Tally};
 use crate::time::show;
 
-/// What a report says besides what was counted.
-#[derive(Clone, Debug, Default)]
-pub struct About {
-    /// The name of the log.
-    pub subject: String,
-    /// Its files.
-    pub files: Vec<String>,
-    /// The command that audits it again, without the rule.
-    pub command: String,
-    /// Parameters of the contract that a section overrides.
-    pub overrides: indexmap::IndexMap<String, i64>,
-}
-
 /// The report of an audit.
 #[must_use]
 pub fn report(plan: &Plan, tally: &Tally, about: &About) -> Report {
-    let teller = Teller { plan, tally, about };
+    let teller = Teller { plan, tally, about, frame: Frame { contract: &plan.contract, about } };
     let mut cases = Vec::new();
     for (at, rule) in plan.rules.iter().enumerate() {
         teller.rule(at, rule, &mut cases);
@@ -41,91 +26,30 @@ pub fn report(plan: &Plan, tally: &Tally, about: &About) -> Report {
     cases.sort_by_key(|case| case.source.line);
     teller.histories(&mut cases);
     teller.flaws(&mut cases);
-    finish(plan, about, cases, closing(plan, tally))
-}
-
-fn finish(plan: &Plan, about: &About, cases: Vec<CaseReport>, closing: Vec<String>) -> Report {
-    let contract = &plan.contract;
-    Report {
-        format: 1,
-        nack: env!("CARGO_PKG_VERSION").to_owned(),
-        seed: 0,
-        contracts: vec![ContractInfo {
-            name: contract.name.clone(),
-            version: contract.version,
-            digest: freeze::digest(contract),
-            file: contract.source.file.clone(),
-            overrides: about.overrides.clone(),
-        }],
-        subjects: vec![SubjectInfo {
-            name: about.subject.clone(),
-            contract: contract.name.clone(),
-            adapter: "log".to_owned(),
-            store: about.files.join(", "),
-            capabilities: plan.columns.iter().map(|column| column.name.clone()).collect(),
-        }],
-        counts: Counts::of(&cases),
-        exit: cases.iter().map(CaseReport::exit).fold(Exit::Held, Exit::and).code(),
-        cases,
-        proof: None,
-        closing,
-        elapsed_ms: 0,
-    }
+    let columns = plan.columns.iter().map(|column| column.name.clone()).collect();
+    teller.frame.finish(cases, closing(plan, tally), "log", columns)
 }
 
 struct Teller<'a> {
     plan: &'a Plan,
     tally: &'a Tally,
     about: &'a About,
+    frame: Frame<'a>,
 }
 
 impl Teller<'_> {
-    fn place(&self, span: &Span) -> Place {
-        let source = &self.plan.contract.source;
-        Place { file: source.file.clone(), line: source.line(span.start) }
-    }
-
-    /// A case about which nothing is known yet: failed.
-    fn blank(&self, name: &str, rule: &str, why: &str, span: &Span) -> CaseReport {
-        let about = self.about;
-        CaseReport {
-            name: format!("{}/audit/{name}", self.plan.contract.name),
-            subject: about.subject.clone(),
-            verdict: Verdict::Fail,
-            because: None,
-            rule: rule.to_owned(),
-            why: why.to_owned(),
-            source: self.place(span),
-            rows: Vec::new(),
-            samples: indexmap::IndexMap::new(),
-            fault: Vec::new(),
-            points: None,
-            checks: Vec::new(),
-            broken: None,
-            expected: None,
-            observed: None,
-            timeline: Vec::new(),
-            said: Vec::new(),
-            found: None,
-            notes: Vec::new(),
-            by_hand: Vec::new(),
-            replay: about.command.clone(),
-            elapsed_us: 0,
-        }
-    }
-
     fn of_row(&self, rule: &AuditRule, table: &Table, row: usize) -> CaseReport {
         let (id, span) = match table.rows.get(row) {
             Some(row) => (row.id.as_str(), &row.span),
             None => ("no-row", &table.span),
         };
-        let mut case = self.blank(
+        let mut case = self.frame.blank(
             &format!("{}/{id}", rule.name),
             &format!("{} {}.{id}", rule.name, table.name),
             &rule.why,
             &rule.span,
         );
-        case.rows = vec![self.place(span)];
+        case.rows = vec![self.frame.place(span)];
         case.replay = format!("{} --only {}", self.about.command, rule.name);
         case
     }
@@ -221,7 +145,7 @@ impl Teller<'_> {
         }
         let (audit, headless) = (self.plan.audit(), &self.tally.headless);
         let why = "A history that was cut tells nothing about what came before.";
-        let mut case = self.blank("history/begins", "history begins", why, &audit.span);
+        let mut case = self.frame.blank("history/begins", "history begins", why, &audit.span);
         if self.plan.begins.is_empty() {
             not_covered(&mut case, "the log has no column that shows how a history begins".to_owned());
         } else if headless.count > 0 {
@@ -243,7 +167,7 @@ impl Teller<'_> {
         let span = &self.plan.audit().span;
         let why = "A line that cannot be judged is told, counted apart, and never taken for one that held.";
         if self.tally.flaws.is_empty() {
-            let mut case = self.blank("lines/readable", "lines readable", why, span);
+            let mut case = self.frame.blank("lines/readable", "lines readable", why, span);
             case.verdict = Verdict::Pass;
             case.checks.push(held("audit:lines"));
             case.found = Some(self.found(self.tally.lines, &Seen::default()));
@@ -253,7 +177,8 @@ impl Teller<'_> {
             cases.push(case);
         }
         for (kind, seen) in &self.tally.flaws {
-            let mut case = self.blank(&format!("lines/{}", kind.name()), &format!("lines {}", kind.name()), why, span);
+            let mut case =
+                self.frame.blank(&format!("lines/{}", kind.name()), &format!("lines {}", kind.name()), why, span);
             let found = self.found(seen.count, seen);
             case.verdict = Verdict::Inconclusive;
             let first: Vec<String> =
@@ -267,7 +192,8 @@ impl Teller<'_> {
     }
 }
 
-fn held(name: &str) -> Check {
+/// A check that held.
+pub(crate) fn held(name: &str) -> Check {
     Check {
         name: name.to_owned(),
         held: Some(true),
@@ -277,7 +203,8 @@ fn held(name: &str) -> Check {
     }
 }
 
-fn not_covered(case: &mut CaseReport, detail: String) {
+/// Says why a case could not be judged.
+pub(crate) fn not_covered(case: &mut CaseReport, detail: String) {
     case.verdict = Verdict::NotCovered;
     case.because = Some(Because { kind: BecauseKind::Absent, detail });
 }
@@ -324,7 +251,7 @@ fn when(seen: &Seen) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.001 { "below 0.001 %".to_owned() } else { format!("{percent:.3} %") }
 }

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args as ClapArgs;
-use nack::binding::find;
+use indexmap::IndexMap;
+use nack::binding::{Bindings, find};
 use nack::known::Known;
+use nack::store::{Mapping, hide_passwords};
+use nack_audit::live::Live;
 use nack_audit::report::{About, report};
 use nack_audit::run::{Options, judge};
 use nack_audit::{AuditError, Inputs, Layout, Overrides, Plan, Section, sections, sql};
@@ -53,6 +56,18 @@ pub(crate) struct AuditArgs {
     /// Hold the log against this rule only.
     #[arg(long, value_name = "RULE")]
     pub(crate) only: Vec<String>,
+    /// Look at this live database instead of a log: an SQLite file, or a PostgreSQL connection string. It is only read.
+    #[arg(long, value_name = "DATABASE", conflicts_with_all = ["logs", "emit_sql"])]
+    pub(crate) db: Option<String>,
+    /// The subject of `nack.toml` whose `observe` and `words` say how the database spells the contract's stores.
+    #[arg(long, value_name = "NAME", requires = "db")]
+    pub(crate) subject: Option<String>,
+    /// Look at so many percent of the rows, chosen at random, where that is enough.
+    #[arg(long, value_name = "PERCENT", requires = "db")]
+    pub(crate) sample: Option<f64>,
+    /// How many seconds one query of the database may take.
+    #[arg(long, value_name = "SECONDS", requires = "db", default_value_t = 30)]
+    pub(crate) within: u64,
     /// Write the rules as queries that return the rows that break them, for sqlite, postgres, duckdb or spark.
     #[arg(long, value_name = "DIALECT")]
     pub(crate) emit_sql: Option<String>,
@@ -103,6 +118,11 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Trouble> {
         return Err(Trouble::Usage("--jobs 0: give at least 1".to_owned()));
     }
     let began = Instant::now();
+    if let Some(db) = &args.db {
+        let mut done = live(args, db)?;
+        done.elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        return finish(args, done, &outputs, false);
+    }
     let section = section(args)?;
     let contract = contract(args, &section)?;
     let flags = Overrides { columns: args.columns.clone(), words: args.words.clone() };
@@ -132,6 +152,48 @@ pub(crate) fn audit(args: &AuditArgs) -> Result<Exit, Trouble> {
     let mut done = report(&plan, &tally, &about);
     done.elapsed_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     finish(args, done, &outputs, interrupted)
+}
+
+/// Looks at a live database.
+fn live(args: &AuditArgs, db: &str) -> Result<Report, Trouble> {
+    if args.sample.is_some_and(|percent| !(percent > 0.0 && percent <= 100.0)) {
+        return Err(Trouble::Usage("--sample: give a number above 0, up to 100".to_owned()));
+    }
+    let (mapping, params) = match &args.subject {
+        Some(name) => {
+            let path = config(args).ok_or_else(|| Trouble::Usage("--subject: there is no nack.toml".to_owned()))?;
+            let bindings =
+                Bindings::read(&path).map_err(|(source, finding)| Trouble::findings(&source, vec![*finding]))?;
+            let known = suggest(name, bindings.subjects.iter().map(|subject| subject.name.as_str()));
+            let subject = bindings.subjects.into_iter().find(|subject| subject.name == *name);
+            let subject = subject.ok_or_else(|| Trouble::Usage(format!("there is no subject `{name}`; {known}")))?;
+            if subject.contract != args.contract {
+                let message = format!("`{name}` is held to `{}`, not to `{}`", subject.contract, args.contract);
+                return Err(Trouble::Usage(message));
+            }
+            (subject.mapping, subject.params)
+        }
+        None => (Mapping::default(), IndexMap::new()),
+    };
+    let section = Section { params: params.clone(), ..Section::default() };
+    let contract = contract(args, &section)?;
+    let observe = mapping.stores.iter().filter_map(|(store, of)| Some((store.clone(), of.observe.clone()?)));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let live = Live {
+        place: db.to_owned(),
+        observe: observe.collect(),
+        words: mapping.words.into_iter().map(|(column, words)| (column, words.0)).collect(),
+        sample: args.sample,
+        within: Duration::from_secs(args.within.clamp(1, 86_400)),
+        now: i64::try_from(now).unwrap_or(i64::MAX),
+    };
+    let about = About {
+        subject: args.subject.clone().unwrap_or_else(|| "database".to_owned()),
+        files: vec![hide_passwords(db)],
+        command: command(args),
+        overrides: params,
+    };
+    Ok(nack_audit::live::audit(&contract, &live, &about)?)
 }
 
 /// Writes the queries instead of running anything.
@@ -176,12 +238,14 @@ fn finish(args: &AuditArgs, mut done: Report, outputs: &Outputs, interrupted: bo
     Ok(exit.and(all.into_iter().find(|exit| exit.code() == done.exit).unwrap_or(Exit::Internal)))
 }
 
+/// The `nack.toml` that counts here.
+fn config(args: &AuditArgs) -> Option<PathBuf> {
+    args.config.clone().or_else(|| env::current_dir().ok().and_then(|folder| find(&folder)))
+}
+
 /// The section that the flags mean, with what they say themselves.
 fn section(args: &AuditArgs) -> Result<Section, Trouble> {
-    let path = match &args.config {
-        Some(path) => Some(path.clone()),
-        None => env::current_dir().ok().and_then(|folder| find(&folder)),
-    };
+    let path = config(args);
     let all = match &path {
         Some(path) => {
             let source = of_file(path)?;
@@ -236,15 +300,6 @@ fn contract(args: &AuditArgs, section: &Section) -> Result<Arc<Contract>, Troubl
         let known = suggest(&args.contract, contracts.iter().map(|contract| contract.name.as_str()));
         return Err(Trouble::NothingMatched(format!("there is no contract `{}`; {known}", args.contract)));
     };
-    if contract.audit.is_none() {
-        let with: Vec<&str> = contracts.iter().filter(|c| c.audit.is_some()).map(|c| c.name.as_str()).collect();
-        let message = format!(
-            "`{}` has no [audit] that says what a line of its log stands for; {} has",
-            args.contract,
-            if with.is_empty() { "no contract here".to_owned() } else { with.join(", ") }
-        );
-        return Err(Trouble::Usage(message));
-    }
     if section.params.is_empty() {
         return Ok(Arc::clone(contract));
     }
@@ -254,9 +309,12 @@ fn contract(args: &AuditArgs, section: &Section) -> Result<Arc<Contract>, Troubl
     }
 }
 
-/// What the contract says of logs; one without was refused before.
+/// What the contract says of logs.
 fn logs(contract: &Contract) -> Result<&Audit, Trouble> {
-    contract.audit.as_ref().ok_or_else(|| Trouble::Usage(format!("`{}` has no [audit]", contract.name)))
+    contract.audit.as_ref().ok_or_else(|| {
+        let message = format!("`{}` has no [audit] that says what a line of its log stands for", contract.name);
+        Trouble::Usage(format!("{message}; a live database can be audited with --db"))
+    })
 }
 
 fn plan(args: &AuditArgs, contract: &Arc<Contract>, layout: Layout) -> Result<Plan, Trouble> {
@@ -281,6 +339,8 @@ fn command(args: &AuditArgs) -> String {
         words.push(format!("--{name} {quoted}"));
     };
     args.logs.iter().for_each(|log| flag("log", log));
+    args.db.iter().for_each(|db| flag("db", &hide_passwords(db)));
+    args.subject.iter().for_each(|name| flag("subject", name));
     args.name.iter().for_each(|name| flag("name", name));
     args.config.iter().for_each(|path| flag("config", &path.display().to_string()));
     args.source.contracts.iter().for_each(|place| flag("contracts", place));
@@ -309,6 +369,7 @@ impl From<AuditError> for Trouble {
     fn from(error: AuditError) -> Trouble {
         match error {
             AuditError::Spill(_) => Trouble::File(error.to_string()),
+            AuditError::Unreachable(_) => Trouble::Start(error.to_string()),
             AuditError::Usage(_) | AuditError::File { .. } => Trouble::Usage(error.to_string()),
         }
     }

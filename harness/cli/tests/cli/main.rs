@@ -6,6 +6,7 @@ mod exit_codes;
 mod guide;
 mod hostile;
 mod known;
+mod live;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod python;
