@@ -24,6 +24,13 @@ pub(crate) enum Shape {
     TooLong,
 }
 
+/// Where the record that begins at `from` ends in data that holds no quote and ends with its last record.
+#[inline]
+pub(crate) fn line(data: &[u8], from: usize) -> (usize, Shape) {
+    let end = memchr(b'\n', &data[from..]).map_or(data.len(), |at| from + at + 1);
+    (end, if end - from > LONGEST { Shape::TooLong } else { Shape::Plain })
+}
+
 /// Where the record that begins at `from` ends: behind its line break, or at the end of the data if `last`. None: it
 /// is not all there yet.
 pub(crate) fn record(data: &[u8], from: usize, delimiter: u8, last: bool) -> Option<(usize, Shape)> {

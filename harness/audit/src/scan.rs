@@ -55,7 +55,10 @@ impl<'p> Scanner<'p> {
         let wanted = self.plan.layout.names.len();
         let mut fields: Vec<&[u8]> = vec![&[]; wanted];
         let (mut at, mut line) = (0, chunk.line);
-        while let Some((end, shape)) = csv::record(&chunk.data, at, delimiter, true).filter(|_| at < chunk.data.len()) {
+        let quotes = memchr(b'"', &chunk.data).is_some();
+        while at < chunk.data.len() {
+            let record = if quotes { csv::record(&chunk.data, at, delimiter, true) } else { None };
+            let (end, shape) = record.unwrap_or_else(|| csv::line(&chunk.data, at));
             let record = &chunk.data[at..end];
             let place = Place { file: chunk.file, line };
             let spot = Spot { place, word: (line - chunk.line) << 32 | at as u64 };
@@ -138,7 +141,7 @@ impl<'p> Scanner<'p> {
 
     /// One line that could be read.
     #[inline]
-    fn line<'a>(&mut self, field: Field<'_, 'a>, spot: Spot, parts: &mut [Lines]) {
+    fn line<'a>(&mut self, field: &impl Fn(usize) -> Option<&'a [u8]>, spot: Spot, parts: &mut [Lines]) {
         let plan = self.plan;
         if let Err((kind, column)) = self.classes(field) {
             let column = &plan.columns[column];
@@ -183,7 +186,7 @@ impl<'p> Scanner<'p> {
 
     /// Finds the classes and numbers of a line, or the column that is wrong.
     #[inline]
-    fn classes<'a>(&mut self, field: Field<'_, 'a>) -> Result<(), (FlawKind, usize)> {
+    fn classes<'a>(&mut self, field: &impl Fn(usize) -> Option<&'a [u8]>) -> Result<(), (FlawKind, usize)> {
         let plan = self.plan;
         for (at, column) in plan.columns.iter().enumerate() {
             let Some(text) = field(column.at) else {

@@ -50,10 +50,13 @@ enum QueryError {
 /// One row, as its columns and their texts.
 type Row = Vec<(String, Option<String>)>;
 
+/// The table and the column that a column of a query comes from.
+type Origin = (String, String);
+
 /// A database that is only looked at.
 trait Engine {
     /// The columns that a query returns, each with the table and column it comes from, if it is one.
-    fn columns(&mut self, sql: &str) -> Result<Vec<(String, Option<(String, String)>)>, QueryError>;
+    fn columns(&mut self, sql: &str) -> Result<Vec<(String, Option<Origin>)>, QueryError>;
 
     /// How many rows a query returns, and the first ones.
     fn rows(&mut self, sql: &str) -> Result<(u64, Vec<Row>), QueryError>;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 
-use super::{Engine, QueryError, Row, SHOWN};
+use super::{Engine, Origin, QueryError, Row, SHOWN};
 use crate::AuditError;
 
 pub(super) struct Postgres {
@@ -43,7 +43,7 @@ impl Postgres {
 }
 
 impl Engine for Postgres {
-    fn columns(&mut self, sql: &str) -> Result<Vec<(String, Option<(String, String)>)>, QueryError> {
+    fn columns(&mut self, sql: &str) -> Result<Vec<(String, Option<Origin>)>, QueryError> {
         self.within(|client| {
             let statement = client.prepare(sql)?;
             let mut out = Vec::new();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::{Engine, QueryError, Row, SHOWN};
+use super::{Engine, Origin, QueryError, Row, SHOWN};
 use crate::AuditError;
 
 pub(super) struct Sqlite {
@@ -54,7 +54,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl Engine for Sqlite {
-    fn columns(&mut self, sql: &str) -> Result<Vec<(String, Option<(String, String)>)>, QueryError> {
+    fn columns(&mut self, sql: &str) -> Result<Vec<(String, Option<Origin>)>, QueryError> {
         self.timed(|connection| {
             let statement = connection.prepare(sql)?;
             let columns = statement.columns_with_metadata();
