@@ -2,6 +2,7 @@
 
 mod audit;
 mod common;
+mod edits;
 mod exit_codes;
 mod guide;
 mod hostile;
