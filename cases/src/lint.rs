@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use nack_contracts::lint::{apply_accepts, lint};
-use nack_contracts::model::{CheckName, Contract, Mutant};
+use nack_contracts::model::{CheckName, Contract, Mutant, Table};
 use nack_contracts::{Finding, suggest};
 
 use crate::case::Case;
@@ -30,9 +30,14 @@ pub fn below(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// The tables whose rows cases must try: not those that are looked up, nor those that only judge logs.
+fn tried_by_cases(contract: &Contract) -> impl Iterator<Item = &Table> {
+    contract.tables.values().filter(|table| table.set.is_none() && !contract.only_audits(&table.name))
+}
+
 fn uncovered_rows(contract: &Contract, cases: &[Case], findings: &mut Vec<Finding>) {
     let tried: HashSet<&str> = cases.iter().flat_map(|case| case.rows.iter().map(String::as_str)).collect();
-    for table in contract.tables.values().filter(|table| table.set.is_none()) {
+    for table in tried_by_cases(contract) {
         for row in table.rows.iter().filter(|row| !row.never()) {
             let name = format!("{}.{}", table.name, row.id);
             if !tried.contains(name.as_str()) {
@@ -108,7 +113,7 @@ fn undefended(contract: &Contract, cases: &[Case], findings: &mut Vec<Finding>) 
         }
     }
     let rows: HashSet<&str> = killing.iter().flat_map(|case| case.rows.iter().map(String::as_str)).collect();
-    for table in contract.tables.values().filter(|table| table.set.is_none()) {
+    for table in tried_by_cases(contract) {
         for row in table.rows.iter().filter(|row| !row.never()) {
             let name = format!("{}.{}", table.name, row.id);
             let excused = table.undefended.get(&row.id);

@@ -7,8 +7,10 @@ use crate::node::{Fields, Node};
 use crate::source::{Source, Span};
 use crate::value::Value;
 
+mod audit;
 mod rules;
 
+pub use audit::{Audit, AuditRule, Of, Standing, Term};
 pub use rules::{Bound, CheckName, Gate, Invariant, Mutant, Scenario, Spanned, Vary};
 
 /// A frozen contract.
@@ -58,6 +60,8 @@ pub struct Contract {
     pub gates: Vec<Gate>,
     /// Deliberate defects.
     pub mutants: Vec<Mutant>,
+    /// How logs of it are judged, if it says so.
+    pub audit: Option<Audit>,
 }
 
 /// What an acknowledged change survives.
@@ -372,6 +376,13 @@ impl Contract {
     #[must_use]
     pub fn param_values(&self) -> IndexMap<String, i64> {
         self.params.iter().map(|(name, param)| (name.clone(), param.value)).collect()
+    }
+
+    /// Whether a table judges lines of a log, and no case.
+    #[must_use]
+    pub fn only_audits(&self, table: &str) -> bool {
+        let audits = self.audit.iter().flat_map(|audit| &audit.rules).any(|rule| rule.table == table);
+        audits && !self.scenarios.iter().flat_map(|scenario| &scenario.bind).any(|bound| bound.name == table)
     }
 
     /// The class names of a table's input column.

@@ -139,14 +139,14 @@ fn fill_text(text: &str, unknown: Unknown, lookup: Lookup<'_>) -> Result<Kind, S
 }
 
 /// `$name`, `-$name`, and either with `+ N` or `- N`.
-struct Expression<'a> {
-    name: &'a str,
-    negative: bool,
-    plus: Option<i64>,
+pub(crate) struct Expression<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) negative: bool,
+    pub(crate) plus: Option<i64>,
 }
 
 impl<'a> Expression<'a> {
-    fn parse(text: &'a str) -> Option<Expression<'a>> {
+    pub(crate) fn parse(text: &'a str) -> Option<Expression<'a>> {
         let (negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text),

@@ -57,6 +57,23 @@ steps = [{ call = "knock", args = { word = "$word", times = "$times" }, reply = 
 name = "no-blank"
 why  = "A visit has a word."
 sql  = "SELECT word FROM visits WHERE word = ''"
+[audit]
+why     = "One line a visit."
+key     = "who"
+time    = "at"
+begins  = { said = "please" }
+columns = { who = "id", at = "time", said = "word", times = "int", door = "door" }
+also    = { who = ["guest"] }
+[[audit.rule]]
+name  = "opened"
+why   = "The door did what the table says."
+table = "knock"
+given = { word = "$said", times = "$since.times + 1" }
+found = { door = "$door" }
+[[audit.standing]]
+name = "stays"
+why  = "A visit ends."
+sql  = "SELECT v.word FROM visits v, clock WHERE v.at < clock.now - 3600"
 "#;
 
 fn findings(text: &str) -> Vec<Finding> {
@@ -69,6 +86,13 @@ fn findings(text: &str) -> Vec<Finding> {
 #[test]
 fn the_clean_contract_is_clean() {
     assert_eq!(findings(CLEAN), []);
+}
+
+#[test]
+fn an_audit_that_no_line_can_break_is_vacuous() {
+    let shut = CLEAN.replace("\"few\", \"open\"", "\"few\", \"shut\"");
+    let text = shut.replace("found = { door = \"$door\" }", "found = { door = \"shut\" }");
+    assert!(findings(&text).iter().any(|finding| finding.rule == "audit/vacuous"), "{:?}", findings(&text));
 }
 
 #[rstest]
@@ -127,6 +151,25 @@ fn the_clean_contract_is_clean() {
 #[case::cells("\"please\", \"few\", \"open\"", "\"please\", \"few\"", "table/cells")]
 #[case::row_twice("[\"many\",", "[\"polite\",", "table/row-twice")]
 #[case::never_gives("outputs = [\"door\"]", "outputs = [\"door\"]\nundefended = { many = \"\" }", "format/missing")]
+#[case::audit_of_no_table("table = \"knock\"", "table = \"knok\"", "format/reference")]
+#[case::audit_of_no_input("given = { word =", "given = { wrd =", "format/reference")]
+#[case::audit_by_no_column("\"$said\"", "\"$sad\"", "format/reference")]
+#[case::audit_of_nothing_before("$since.times", "$sinc.times", "format/reference")]
+#[case::audit_of_no_number("$since.times + 1", "$since.said", "format/type")]
+#[case::audit_of_a_negative("$since.times + 1", "-$times", "audit/term")]
+#[case::audit_without_key("key     = \"who\"", "", "format/missing")]
+#[case::audit_of_a_blank_key("who = \"id\"", "who = \"id?\"", "audit/key")]
+#[case::audit_of_no_time("at = \"time\", said", "at = \"int\", said", "audit/time")]
+#[case::audit_of_an_unread_column("door = \"door\" }", "door = \"door\", more = \"text\" }", "audit/unused")]
+#[case::audit_that_finds_nothing("found = { door = \"$door\" }", "", "format/missing")]
+#[case::standing_sql("v.at < clock.now", "v.when < clock.now", "sql/prepare")]
+#[case::standing_of_no_store("FROM visits v, clock", "FROM visits_given v, clock", "sql/prepare")]
+#[case::audit_without_input("given = { word = \"$said\", times = \"$since.times + 1\" }", "", "audit/blind")]
+#[case::audit_that_begins_nowhere(
+    "begins  = { said = \"please\" }",
+    "begins  = { said = \"pls\" }",
+    "format/reference"
+)]
 #[case::banned_word("values = [\"open\", \"shut\"]", "values = [\"open\", \"shut\", \"OK\"]", "word/banned")]
 #[case::broken_sql("WHERE word = ''", "WHERE wrod = ''", "sql/prepare")]
 #[case::writing_sql("SELECT word FROM visits WHERE word = ''", "DELETE FROM visits", "sql/prepare")]

@@ -45,13 +45,7 @@ pub fn report(
 }
 
 fn exit_of(case: &CaseReport, required: &dyn Fn(&CaseReport) -> bool) -> Exit {
-    match case.verdict {
-        Verdict::Pass | Verdict::Known => Exit::Held,
-        Verdict::Fail => Exit::Failed,
-        Verdict::Inconclusive => Exit::Inconclusive,
-        Verdict::NotCovered if required(case) => Exit::Inconclusive,
-        Verdict::NotCovered => Exit::Held,
-    }
+    if case.verdict == Verdict::NotCovered && required(case) { Exit::Inconclusive } else { case.exit() }
 }
 
 /// Whether a case was run on this target in which the caller never has its answer.

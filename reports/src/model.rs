@@ -67,6 +67,8 @@ pub enum BecauseKind {
     Silence,
     /// The subject or its store would not start.
     Start,
+    /// A log, or a part of it, cannot be read.
+    Unreadable,
     /// It is listed as a known failure, with this reason.
     Known,
 }
@@ -225,6 +227,9 @@ pub struct CaseReport {
     /// What the subject said last, kept for a case that did not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<String>,
+    /// What an audit counted for this row of a rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
     /// Things to know that change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -268,6 +273,47 @@ pub struct Check {
     /// What was seen, if it did not hold.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub observed: String,
+}
+
+impl CaseReport {
+    /// What it makes of the run, if it is not required to be covered.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self.verdict {
+            Verdict::Fail => Exit::Failed,
+            Verdict::Inconclusive => Exit::Inconclusive,
+            Verdict::Pass | Verdict::Known | Verdict::NotCovered => Exit::Held,
+        }
+    }
+}
+
+/// What an audit counted for one case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Found {
+    /// How many lines, or rows of a table, fall to it.
+    pub lines: u64,
+    /// How many of them it convicts, or could not judge.
+    pub broken: u64,
+    /// The part of all lines of the audit that these are, from 0 to 1.
+    pub share: f64,
+    /// The time of the earliest of them, in seconds since 1970, if they tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<f64>,
+    /// The time of the latest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<f64>,
+    /// The first of them by their place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offenders: Vec<Offender>,
+}
+
+/// One line, or row of a table, that an audit convicts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Offender {
+    /// Where it stands: `FILE:LINE`, or a table.
+    pub place: String,
+    /// What it says.
+    pub says: String,
 }
 
 /// One entry of a timeline.

@@ -117,6 +117,7 @@ pub(crate) fn kind_words(kind: BecauseKind) -> &'static str {
         BecauseKind::NotFired => "the fault did not strike",
         BecauseKind::Silence => "silence",
         BecauseKind::Start => "it would not start",
+        BecauseKind::Unreadable => "unreadable",
         BecauseKind::Known => "known",
     }
 }

@@ -1,5 +1,6 @@
 //! The linter: what a contract that reads can still get wrong. Rule ids are stable, so that `[[accept]]` can name them.
 
+mod audit;
 mod tables;
 mod words;
 
@@ -14,6 +15,7 @@ pub fn lint(contract: &Contract) -> Vec<Finding> {
         tables::lint(contract, table, &mut findings);
     }
     words::lint(contract, &mut findings);
+    audit::lint(contract, &mut findings);
     sql(contract, &mut findings);
     findings.sort_by_key(|finding| (finding.span().start, finding.rule));
     findings

@@ -1,6 +1,7 @@
 //! From the file's tree to the model. Reading collects as many findings as it can before it gives up, and a contract
 //! that was read refers to nothing that does not exist.
 
+mod audit;
 mod domains;
 mod observed;
 mod rules;
@@ -79,12 +80,14 @@ fn read(source: &Source, fields: &Fields, overrides: &IndexMap<String, i64>, fin
         invariants: Vec::new(),
         gates: Vec::new(),
         mutants: Vec::new(),
+        audit: None,
         params,
         capabilities: capabilities.clone(),
         domains: domains.clone(),
     };
     contract.calls = observed::calls(&top, &words, &contract.effects, findings);
     rules::read(&top, &mut contract, findings);
+    contract.audit = audit::read(&top, &contract, findings);
     top.finish(findings);
     contract
 }

@@ -51,7 +51,7 @@ impl Words<'_> {
         }
     }
 
-    fn types(&self, section: &Section<'_>, key: &str, findings: &mut Findings) -> IndexMap<String, Type> {
+    pub(super) fn types(&self, section: &Section<'_>, key: &str, findings: &mut Findings) -> IndexMap<String, Type> {
         let mut out = IndexMap::new();
         for (name, field) in section.map(key, findings) {
             check_name(name, &section.at, field, true, findings);

@@ -61,7 +61,7 @@ fn twice<'a>(
     }
 }
 
-fn name(section: &Section<'_>, findings: &mut Findings) -> String {
+pub(super) fn name(section: &Section<'_>, findings: &mut Findings) -> String {
     let name = section.required("name", findings);
     if !name.is_empty() && !is_name(&name) {
         let span = section.node("name").map_or(section.head(), |node| node.span.clone());

@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use nack_reports::Exit;
 
 use crate::trouble::Trouble;
-use crate::{check, diff, explain, help, init, run, stored, watch};
+use crate::{audit, check, diff, explain, help, init, run, stored, watch};
 
 /// Refuses every implementation that breaks a frozen decision table.
 #[derive(Debug, Parser)]
@@ -42,6 +42,8 @@ enum Command {
     Compare(CompareArgs),
     /// Join the reports of a run's parts to that of the whole.
     Merge(MergeArgs),
+    /// Judge what already ran: logs, by the tables of a contract.
+    Audit(audit::AuditArgs),
     /// Put the shipped reference of a contract behind the stdio protocol.
     Serve(ServeArgs),
     /// Print the completions of a shell.
@@ -337,6 +339,7 @@ impl Args {
             Command::Report(args) => stored::report(&args),
             Command::Compare(args) => stored::compare(&args),
             Command::Merge(args) => stored::merge(&args),
+            Command::Audit(args) => audit::audit(&args),
             Command::Serve(args) => run::serve(&args),
             Command::Completions(args) => help::completions(&args),
             Command::Man(args) => help::man(&args),

@@ -1,6 +1,7 @@
 //! The `nack` command.
 
 mod args;
+mod audit;
 mod check;
 mod contracts;
 mod diff;

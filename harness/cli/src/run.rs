@@ -1,6 +1,6 @@
 //! `nack run`, `nack prove` and `nack replay`: subjects are loaded, cases chosen, run, and reported.
 
-mod reports;
+pub(crate) mod reports;
 mod shard;
 mod subjects;
 mod walks;

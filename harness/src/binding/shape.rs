@@ -11,6 +11,9 @@ use super::Making;
 pub(super) struct File {
     #[serde(default)]
     pub(super) subject: IndexMap<Spanned<String>, Subject>,
+    /// Where logs lie; an audit reads that, and no run.
+    #[serde(default, rename = "audit")]
+    _audit: IndexMap<String, toml::Value>,
 }
 
 /// A section whose keys are names of the contract.

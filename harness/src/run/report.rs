@@ -29,6 +29,7 @@ fn blank(target: &Target, case: &Case, options: &Options) -> CaseReport {
         observed: None,
         timeline: Vec::new(),
         said: Vec::new(),
+        found: None,
         notes: Vec::new(),
         by_hand: Vec::new(),
         replay: replay_line(target, &case.name, options),

@@ -49,6 +49,7 @@ pub(crate) fn case(name: &str) -> CaseReport {
         observed: None,
         timeline: Vec::new(),
         said: Vec::new(),
+        found: None,
         notes: Vec::new(),
         by_hand: Vec::new(),
         replay: format!("nack replay {name} --seed 7"),

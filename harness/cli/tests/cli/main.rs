@@ -1,5 +1,6 @@
 //! The binary, as a user and a CI job meet it.
 
+mod audit;
 mod common;
 mod diff;
 mod edits;
@@ -11,6 +12,7 @@ mod help;
 mod hostile;
 mod init;
 mod known;
+mod live;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod python;
@@ -20,4 +22,5 @@ mod sabotage;
 mod servers;
 mod stored;
 mod subjects;
+mod warehouse;
 mod workers;

@@ -17,7 +17,7 @@ use crate::workers::section;
 
 #[path = "../../../tests/store_support/server.rs"]
 #[allow(unreachable_pub, reason = "others use it, too")]
-mod server;
+pub(crate) mod server;
 
 /// A user of the server who may do no more than make databases, so that all of those are a test's own.
 pub(crate) struct User {
