@@ -12,6 +12,9 @@ impl Diff<'_> {
     pub(super) fn top(&mut self) {
         let (base, head) = (self.base, self.head);
         let at = At::both("contract", &base.name_span, &head.name_span);
+        if base.name != head.name {
+            self.renamed("contract", &at, &base.name, &head.name);
+        }
         match (base.durability, head.durability) {
             (Durability::Power, Durability::Kill) => {
                 self.weak("durability", &at, "what is acknowledged need not survive a loss of power now");

@@ -181,10 +181,10 @@ impl Diff<'_> {
                     self.cell(both, gives, old, new, &shared, &place);
                 }
             }
-            let rows: Vec<Region> = std::iter::once(both.base[i].clone()).chain(both.head.iter().cloned()).collect();
             // Values that the new version knows nothing of were told as samples and classes.
-            let known = known(&both.axes, &rows[0], |step| step.2.is_some());
-            let rows: Vec<Region> = std::iter::once(known).chain(rows.into_iter().skip(1)).collect();
+            let known = known(&both.axes, &both.base[i], |step| step.2.is_some());
+            let meeting = both.head.iter().filter(|row| row.intersects(&known)).cloned();
+            let rows: Vec<Region> = std::iter::once(known.clone()).chain(meeting).collect();
             if !covered_by_others(&rows, 0) {
                 let place = At::gone(format!("{}.{}", at.at, old.id), &old.span);
                 self.weak("row", &place, format!("for some of what `{}` covered no row says anything", old.id));

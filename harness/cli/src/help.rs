@@ -62,7 +62,7 @@ fn template(command: &Command) -> String {
 
 fn line(command: &Command, name: &str) -> String {
     let about = match name {
-        "help" => "Say more about a command.".to_owned(),
+        "help" => "Say more about a command".to_owned(),
         _ => command.find_subcommand(name).and_then(Command::get_about).map_or(String::new(), ToString::to_string),
     };
     format!("  {name:<12}{about}\n")

@@ -28,6 +28,8 @@ pub(super) fn judge(
     options: &Options,
     proof: &mut Proof,
 ) -> Result<(), LoadError> {
+    // Making a change and asking the linter of it take time, too: an interrupt is not to wait for them.
+    let cancelled = || options.cancel.load(Ordering::Relaxed);
     for contract in contracts {
         let Some(adapter) = references(&contract.name, None) else { continue };
         let mut target = Target::load("cells", Arc::clone(contract), adapter, scratch)?;
@@ -37,12 +39,20 @@ pub(super) fn judge(
         let mut changes: Vec<Change<'_>> = varied
             .iter()
             .filter(|variation| wanted(&format!("{}/{}", contract.name, variation.name)))
+            .take_while(|_| !cancelled())
             .map(|variation| Change::new(&mut target, &before, &said, variation))
             .collect();
         while try_next(&target, &mut changes, &scratch.join("cells"), options) {}
         for change in changes.iter_mut().filter(|change| change.report.fate == CellFate::Undefended) {
+            if cancelled() {
+                break;
+            }
             change.ask_check();
             change.ask_mutants(&target, references, scratch, options)?;
+        }
+        if cancelled() {
+            // Of a change that was not tried to its end nothing is known.
+            break;
         }
         proof.cells.extend(changes.into_iter().map(|change| change.report));
     }

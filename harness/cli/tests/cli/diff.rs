@@ -115,3 +115,15 @@ fn what_cannot_be_compared_is_2_with_the_mend(#[case] args: &[&str], #[case] cod
     nack.write("broken.toml", "format = 1\n[");
     let _ = nack.run(args).code(code).says(words).never_says("panicked");
 }
+
+#[test]
+fn what_is_gone_is_accepted_by_a_contract_that_stays() {
+    let nack = Nack::new();
+    nack.write("old/outbox.toml", OUTBOX);
+    nack.write("old/order-relay.toml", RELAY);
+    nack.write("new/outbox.toml", OUTBOX);
+    let _ = nack.run(&["diff", "old", "new"]).code(1).says("weakened/contract");
+    let accept = "\n[[accept]]\nrule = \"weakened/contract\"\nat = \"contract.order-relay\"\ndate = \"2026-12-01\"\nwhy = \"the relay is a library's now\"\n";
+    nack.write("new/outbox.toml", &(OUTBOX.to_owned() + accept));
+    let _ = nack.run(&["diff", "old", "new"]).code(0).says("the relay is a library's now");
+}
