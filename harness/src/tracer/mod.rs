@@ -1,16 +1,20 @@
-//! Records what an unmodified program does to its store, on Linux x86-64, without root and without the program's help.
+//! Records what an unmodified program does to its store and keeps its time, on Linux x86-64, without root and without the
+//! program's help.
 //!
 //! The tracer is a process of its own: this program again, which starts the subject, passes its pipes on to it, and
 //! ends as it ends. So a traced subject is started like any other, by a longer command line, and while the tracer lives
 //! it is the only parent of everything below it. When it dies, all of that dies.
 
 mod calls;
+mod clock;
 mod filter;
 mod follow;
 mod log_file;
+mod order;
 mod probe;
 mod record;
 mod recorder;
+mod registers;
 mod run;
 mod store;
 mod sys;
@@ -20,7 +24,8 @@ use std::env;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use probe::{Unsupported, supported};
+pub use clock::VirtualClock;
+pub use probe::{Unsupported, clock_supported, supported};
 pub use recorder::{Recorder, Unrecorded};
 
 /// The first word of a command line that asks for the tracer.
@@ -35,7 +40,7 @@ pub fn be_the_tracer_if_asked() {
     let mut words = env::args_os().skip(1);
     if words.next().is_some_and(|word| word == WORD) {
         let words: Vec<OsString> = words.collect();
-        match recorder::order(&words) {
+        match order::Order::read(&words) {
             Some(order) => run::run(order),
             None => probe::act(&words),
         }
