@@ -6,6 +6,7 @@
 mod stdio_support;
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::{env, thread, time::Duration};
 
@@ -13,17 +14,19 @@ use nack::session::{Event, Session, Watch};
 use nack_contracts::Value;
 use stdio_support::{Subject, begin, event, python_is_here};
 
-/// Runs an ignored test of this file in a process of its own, behind a shell's `prelude`.
-fn alone(test: &str, prelude: &str) -> Child {
+/// Runs an ignored test of this file in a process of its own, behind a shell's `prelude`, with its temporary files in
+/// `temporary`.
+fn alone(test: &str, prelude: &str, temporary: &Path) -> Child {
     let own = env::current_exe().expect("it has a path");
     let script = format!("{prelude} exec \"$0\" --exact {test} --ignored --nocapture");
     let mut shell = Command::new("sh");
-    shell.args(["-c", &script]).arg(own).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    shell.args(["-c", &script]).arg(own).env("TMPDIR", temporary).stdout(Stdio::piped()).stderr(Stdio::inherit());
     shell.spawn().expect("a shell starts")
 }
 
 fn succeeds(test: &str, prelude: &str) {
-    let output = alone(test, prelude).wait_with_output().expect("it ends");
+    let temporary = tempfile::tempdir().expect("a temporary folder can be made");
+    let output = alone(test, prelude, temporary.path()).wait_with_output().expect("it ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
@@ -87,7 +90,9 @@ fn what_outlives_a_killed_nack_carries_its_mark() {
     if !python_is_here() {
         return;
     }
-    let mut nack = alone("alone_until_killed", "");
+    // A process that is killed cannot take its files away.
+    let temporary = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut nack = alone("alone_until_killed", "", temporary.path());
     let stdout = BufReader::new(nack.stdout.take().expect("it is piped"));
     let mut said =
         stdout.lines().map_while(Result::ok).filter_map(|line| line.strip_prefix("mark ").map(str::to_owned));
