@@ -34,6 +34,14 @@ const WORD: &str = "__trace";
 /// Whether this program can start itself as a tracer.
 static READY: AtomicBool = AtomicBool::new(false);
 
+/// The program that a process runs as its tracer, if it is one and has started it.
+pub(crate) fn program_of(tracer: u32) -> Option<u32> {
+    let words = std::fs::read(format!("/proc/{tracer}/cmdline")).ok()?;
+    let is_one = words.split(|byte| *byte == 0).nth(1).is_some_and(|word| word == WORD.as_bytes());
+    let children = std::fs::read_to_string(format!("/proc/{tracer}/task/{tracer}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok().filter(|_| is_one)
+}
+
 /// To be called first of all by the `main` of every program that wants to record: if this process was started to be
 /// the tracer, it is that and never returns. Nothing can be recorded by a program that did not call it.
 pub fn be_the_tracer_if_asked() {

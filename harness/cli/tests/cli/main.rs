@@ -1,5 +1,7 @@
 //! The binary, as a user and a CI job meet it.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod clock;
 mod common;
 mod exit_codes;
 mod guide;

@@ -46,31 +46,33 @@ impl Which {
 }
 
 impl Time {
-    /// How much has passed since the start.
+    /// How much has passed for these programs since the start.
     pub(super) fn now(&self) -> i64 {
-        self.clock.passed_nanos()
+        self.clock.lived(self.worker)
     }
 
     /// What a clock shows.
     pub(super) fn shown(&self, which: Which) -> i64 {
-        self.now() + self.ahead(which)
+        match which {
+            Which::Wall => self.clock.passed_nanos() + self.clock.wall(self.worker),
+            Which::Monotonic => self.now() + self.clock.monotonic(),
+        }
     }
 
     /// How much will have passed when a clock shows this.
     pub(super) fn until(&self, which: Which, shown: i64) -> i64 {
-        shown.saturating_sub(self.ahead(which)).min(EVER)
+        let left = shown.saturating_sub(self.shown(which));
+        self.now().saturating_add(left).min(EVER)
+    }
+
+    /// So much has passed for these programs, or already more.
+    pub(super) fn reach(&self, lived: i64) {
+        self.clock.reach(self.clock.passed_when(self.worker, lived));
     }
 
     /// How much will have passed then.
     pub(super) fn after(&self, duration: i64) -> i64 {
         self.now().saturating_add(duration).min(EVER)
-    }
-
-    fn ahead(&self, which: Which) -> i64 {
-        match which {
-            Which::Wall => self.clock.wall(self.worker),
-            Which::Monotonic => self.clock.monotonic(),
-        }
     }
 }
 

@@ -21,6 +21,7 @@ pub use self::page::VirtualClock;
 pub(super) use self::rules::RULES;
 
 use self::calls::{Instead, Limit, Time, Timed};
+use self::page::Doing;
 use self::peers::Peers;
 use self::receives::Receives;
 use self::timers::Timers;
@@ -151,7 +152,7 @@ impl Clock {
         }
         let order = self.waits.order();
         let answered = match self.receives.answer(tid, entry)? {
-            None => self.timers.answer(&self.time, order, tid, entry)?,
+            None => self.timers.answer(&self.time, (order, self.stood), tid, entry)?,
             answered => answered,
         };
         if let Some(result) = answered {
@@ -208,49 +209,69 @@ impl Clock {
 
     /// Lets time go on if it may. Tells after how long without anything happening it is to be asked again.
     pub(super) fn turn(&mut self, threads: impl Iterator<Item = Tid>, happened: bool) -> Option<Duration> {
-        if self.waits.is_empty() && self.timers.next().is_none() && self.receives.is_empty() {
-            self.standing = None;
-            return None;
-        }
         self.outlasted();
         if happened {
-            (self.look, self.standing) = (FIRST_LOOK, None);
-            return Some(self.look);
+            self.look = FIRST_LOOK;
+            return Some(self.works(self.look));
         }
         let looked_after = self.look;
         self.look = (self.look * 2).min(LAST_LOOK);
-        if self.waits.on_their_way() {
-            return Some(looked_after);
+        self.born.retain(|tid| asleep::lives(*tid));
+        if self.waits.on_their_way() || !self.born.is_empty() {
+            return Some(self.works(looked_after));
         }
         let threads: Vec<Tid> = threads.filter(|tid| !self.halted.contains(tid)).collect();
-        self.born.retain(|tid| asleep::lives(*tid));
-        if !self.born.is_empty() {
-            return Some(looked_after);
-        }
         let Some(looks) = asleep::all(&threads) else {
-            self.standing = None;
-            return Some(looked_after);
+            return Some(self.works(looked_after));
         };
         self.receives.look(&looks, &mut self.waits, &self.time, self.stood);
+        let (clock, worker) = (&self.time.clock, self.time.worker);
         let next = self.next();
-        let reachable = next.is_some_and(|((due, _), _)| due <= self.time.now() || due <= self.time.clock.horizon());
-        if self.peers.owe(self.waits.reads(&looks)) || !reachable {
-            let now = Instant::now();
-            let stood = self.standing.replace(now).map_or(Duration::ZERO, |since| now - since);
-            self.stood = self.stood.saturating_add(page::nanos(stood));
-        } else if let Some((at, who)) = next {
-            self.standing = None;
-            self.time.clock.reach(at.0);
-            match who {
-                Some(tid) => self.waits.fire(tid),
-                None => {
-                    let order = self.waits.order();
-                    self.timers.fire(at, order);
-                }
+        let until = clock.passed_when(worker, next.map_or(page::EVER, |((due, _), _)| due));
+        let is_due = until <= clock.passed_nanos();
+        let reachable = is_due || until <= clock.horizon().min(page::EVER - 1);
+        let owed = self.peers.owe(&looks, &self.waits);
+        let doing = match clock.is_held(worker) {
+            true => Doing::Nothing,
+            false if owed => Doing::IsOwed,
+            false => Doing::Sleeps(until),
+        };
+        clock.does(worker, doing);
+        let kept = if is_due { Doing::Nothing } else { clock.kept_by(worker, until) };
+        match (doing, kept, next) {
+            (Doing::Sleeps(_), Doing::Nothing, Some((at, who))) if reachable => {
+                self.look = FIRST_LOOK;
+                self.jump(at, who);
             }
-            self.look = FIRST_LOOK;
+            (Doing::Nothing, ..) | (Doing::Sleeps(_), Doing::Works, _) => self.standing = None,
+            _ => {
+                let now = Instant::now();
+                let stood = self.standing.replace(now).map_or(Duration::ZERO, |since| now - since);
+                self.stood = self.stood.saturating_add(page::nanos(stood));
+            }
         }
         Some(self.look)
+    }
+
+    /// Something of this worker may run: nobody's time is to pass it by.
+    fn works(&mut self, look: Duration) -> Duration {
+        self.standing = None;
+        self.time.clock.does(self.time.worker, Doing::Works);
+        look
+    }
+
+    /// Time comes to where somebody waits for it.
+    fn jump(&mut self, at: Due, who: Option<Tid>) {
+        self.standing = None;
+        self.time.clock.does(self.time.worker, Doing::Works);
+        self.time.reach(at.0);
+        match who {
+            Some(tid) => self.waits.fire(tid),
+            None => {
+                let order = self.waits.order();
+                self.timers.fire(at, (order, self.stood));
+            }
+        }
     }
 
     /// What comes next, and which thread waits for it; none for a timer.
@@ -263,8 +284,13 @@ impl Clock {
     /// Ends what has waited so long although time did not jump.
     fn outlasted(&mut self) {
         while let Some((deadline, tid)) = self.waits.outlasted(self.stood) {
-            self.time.clock.reach(deadline);
+            self.time.reach(deadline);
             self.waits.fire(tid);
+        }
+        while let Some(at) = self.timers.outlasted(self.stood) {
+            self.time.reach(at.0);
+            let order = self.waits.order();
+            self.timers.fire(at, (order, self.stood));
         }
     }
 
@@ -274,6 +300,12 @@ impl Clock {
 
     fn say(&mut self, what: String) {
         self.unsupported.push(what);
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        self.time.clock.does(self.time.worker, Doing::Nothing);
     }
 }
 

@@ -20,8 +20,16 @@ const START: usize = 0;
 const PASSED: usize = 1;
 /// How many nanoseconds may pass by what programs sleep.
 const HORIZON: usize = 2;
-/// The nanoseconds by which each worker's wall clock is ahead, from here on.
-const AHEAD: usize = 3;
+/// Where the numbers of the workers begin, and how many each has.
+const WORKERS: usize = 3;
+const EACH: usize = 3;
+/// The nanoseconds by which its wall clock is ahead.
+const AHEAD: usize = 0;
+/// How long it was held from outside, in nanoseconds. While it is, what its monotonic clock shows since the start, as a
+/// negative number below 0.
+const HELD: usize = 1;
+/// What it does, as a [`Doing`].
+const DOING: usize = 2;
 
 /// The most that can pass: two hundred years. What would wait longer waits for ever.
 pub(super) const EVER: i64 = 200 * 365 * 86_400 * SECOND;
@@ -29,6 +37,39 @@ pub(super) const EVER: i64 = 200 * 365 * 86_400 * SECOND;
 pub(super) const SECOND: i64 = 1_000_000_000;
 /// Where the monotonic clocks stand at the start: some programs take a young machine for a broken one.
 const BOOTED: i64 = 1_000_000 * SECOND;
+
+/// What a worker does, as far as the others' time depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// It is not there, or held: time may pass it by.
+    Nothing,
+    /// It works, and until it does not nobody's wait is over.
+    Works,
+    /// It waits for somebody outside, and time passes for all as it does there.
+    IsOwed,
+    /// It sleeps until so much will have passed.
+    Sleeps(i64),
+}
+
+impl Doing {
+    fn number(self) -> i64 {
+        match self {
+            Doing::Nothing => 0,
+            Doing::Works => 1,
+            Doing::IsOwed => 2,
+            Doing::Sleeps(until) => until.saturating_add(3),
+        }
+    }
+
+    fn of(number: i64) -> Doing {
+        match number {
+            0 => Doing::Nothing,
+            1 => Doing::Works,
+            2 => Doing::IsOwed,
+            until => Doing::Sleeps(until - 3),
+        }
+    }
+}
 
 /// The virtual time of one case, which stands still but for what programs wait for and what it is moved by.
 #[derive(Debug)]
@@ -44,7 +85,7 @@ unsafe impl Sync for VirtualClock {}
 
 impl VirtualClock {
     /// The most workers that one time is told to.
-    pub const WORKERS: usize = NUMBERS - AHEAD;
+    pub const WORKERS: usize = (NUMBERS - WORKERS) / EACH - 1;
 
     /// A time that begins at `start`, in seconds since the epoch, in a new file. Programs may sleep without end.
     ///
@@ -73,6 +114,10 @@ impl VirtualClock {
         &self.path
     }
 
+    fn of(&self, worker: usize, number: usize) -> &AtomicI64 {
+        self.number(WORKERS + EACH * worker + number)
+    }
+
     fn number(&self, index: usize) -> &AtomicI64 {
         assert!(index < NUMBERS, "there is no such worker");
         // SAFETY: the page holds this many numbers, is aligned as pages are, and stays mapped as long as this does.
@@ -99,7 +144,76 @@ impl VirtualClock {
 
     /// Puts the wall clock of one worker ahead by so many seconds, or behind. What it measures and waits stays right.
     pub fn skew(&self, worker: usize, seconds: i64) {
-        self.number(AHEAD + worker).store(seconds.saturating_mul(SECOND).clamp(-EVER, EVER), Ordering::SeqCst);
+        self.of(worker, AHEAD).store(seconds.saturating_mul(SECOND).clamp(-EVER, EVER), Ordering::SeqCst);
+    }
+
+    /// Holds a worker from outside, by an answer that it does not get, as if its machine were suspended: what it waits for
+    /// is not over, and what it measures stands, while its wall clock and the others' time go on.
+    pub fn hold(&self, worker: usize) {
+        let hold = |held: i64| (held >= 0).then(|| -1 - (self.passed_nanos() - held));
+        // Whoever is held already stays so.
+        let _ = self.of(worker, HELD).fetch_update(Ordering::SeqCst, Ordering::SeqCst, hold);
+    }
+
+    /// Lets a worker go on that is held.
+    pub fn release(&self, worker: usize) {
+        let release = |held: i64| (held < 0).then(|| self.passed_nanos() - (-1 - held));
+        // Whoever is not held goes on anyway.
+        let _ = self.of(worker, HELD).fetch_update(Ordering::SeqCst, Ordering::SeqCst, release);
+    }
+
+    /// Keeps every worker's waits from being over, or no longer: whoever keeps the clock holds what they wait for.
+    pub fn stand_still(&self, stands: bool) {
+        // As if there were one more worker.
+        self.does(VirtualClock::WORKERS, if stands { Doing::Works } else { Doing::Nothing });
+    }
+
+    /// A worker's program is about to start: the others wait for it.
+    pub(super) fn enter(&self, worker: usize) {
+        self.does(worker, Doing::Works);
+    }
+
+    /// A worker's program has ended. Nobody waits for it any more, though its tracer may have been killed.
+    pub fn leave(&self, worker: usize) {
+        self.release(worker);
+        self.does(worker, Doing::Nothing);
+    }
+
+    pub(super) fn is_held(&self, worker: usize) -> bool {
+        self.of(worker, HELD).load(Ordering::SeqCst) < 0
+    }
+
+    pub(super) fn does(&self, worker: usize, what: Doing) {
+        self.of(worker, DOING).store(what.number(), Ordering::SeqCst);
+    }
+
+    /// What keeps the time from being moved to where this worker sleeps until, if anybody does.
+    pub(super) fn kept_by(&self, worker: usize, until: i64) -> Doing {
+        let others = (0..=VirtualClock::WORKERS).filter(|other| *other != worker);
+        let doing = others.map(|other| match Doing::of(self.of(other, DOING).load(Ordering::SeqCst)) {
+            // Whoever is due first goes first.
+            Doing::Sleeps(theirs) if (theirs, other) > (until, worker) => Doing::Nothing,
+            Doing::Sleeps(_) => Doing::Works,
+            doing => doing,
+        });
+        doing.fold(Doing::Nothing, |all, one| match (all, one) {
+            (Doing::Works, _) | (_, Doing::Works) => Doing::Works,
+            (Doing::Nothing, other) | (other, _) => other,
+        })
+    }
+
+    /// The nanoseconds that have passed for a worker, but for those in which it was held.
+    pub(super) fn lived(&self, worker: usize) -> i64 {
+        match self.of(worker, HELD).load(Ordering::SeqCst) {
+            held @ 0.. => self.passed_nanos() - held,
+            held => -1 - held,
+        }
+    }
+
+    /// How much will have passed for all when so much has for a worker.
+    pub(super) fn passed_when(&self, worker: usize, lived: i64) -> i64 {
+        let behind = self.passed_nanos() - self.lived(worker);
+        if lived < EVER { lived + behind } else { EVER }
     }
 
     pub(super) fn passed_nanos(&self) -> i64 {
@@ -112,7 +226,7 @@ impl VirtualClock {
 
     /// By how much a worker's wall clock is ahead of what has passed.
     pub(super) fn wall(&self, worker: usize) -> i64 {
-        self.number(START).load(Ordering::SeqCst) + self.number(AHEAD + worker).load(Ordering::SeqCst)
+        self.number(START).load(Ordering::SeqCst) + self.of(worker, AHEAD).load(Ordering::SeqCst)
     }
 
     /// By how much the monotonic clocks are ahead of what has passed.

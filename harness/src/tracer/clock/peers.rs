@@ -6,7 +6,10 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use super::asleep::Look;
 use super::borrowed::{self, borrow};
+use super::receives::receive;
+use super::waits::Waits;
 use crate::tracer::sys::{Entry, Tid};
 use crate::tracer::thread;
 
@@ -64,8 +67,13 @@ impl Peers {
         }
     }
 
-    /// Whether something may still come from outside, where these descriptors are waited for. Forgets what is closed.
-    pub(super) fn owe(&mut self, reads: Vec<(Tid, i32)>) -> bool {
+    /// Whether something may still come from outside, now that all are asleep. Forgets what is closed.
+    pub(super) fn owe(&mut self, looks: &[Look], waits: &Waits) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let mut reads = waits.reads(looks);
+        reads.extend(looks.iter().filter_map(|look| Some((look.process, receive(look.tid)?))));
         let mut owed = false;
         self.0.retain(|number, peer| {
             let Ok(copy) = borrow(peer.process, peer.fd) else { return false };

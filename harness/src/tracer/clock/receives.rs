@@ -35,10 +35,6 @@ pub(super) struct Receives {
 }
 
 impl Receives {
-    pub(super) fn is_empty(&self) -> bool {
-        self.limits.is_empty()
-    }
-
     /// Answers a call that says how long a receive may take, if it is one.
     pub(super) fn answer(&mut self, tid: Tid, entry: &Entry) -> io::Result<Option<i64>> {
         let [fd, level, option, address, length, _] = entry.args;
@@ -70,17 +66,19 @@ impl Receives {
             return;
         }
         for look in looks.iter().filter(|look| !waits.has(look.tid)).cloned().collect::<Vec<_>>() {
-            let Some((number, fd)) = asleep::call(look.tid) else { continue };
-            if !RECEIVES.contains(&number) {
-                continue;
-            }
-            let copy = borrow(look.process, fd as i32).and_then(|copy| socket_number(&copy));
+            let Some(fd) = receive(look.tid) else { continue };
+            let copy = borrow(look.process, fd).and_then(|copy| socket_number(&copy));
             if let Ok(Some(number)) = copy
                 && let Some(limit) = self.limits.get(&number)
             {
                 self.seen.insert(look.tid, look.switches);
-                waits.found(look.tid, receive_limit(time.after(*limit), fd as i32), (time.now(), stood));
+                waits.found(look.tid, receive_limit(time.after(*limit), fd), (time.now(), stood));
             }
         }
     }
+}
+
+/// The descriptor from which a thread that sleeps receives, if it does.
+pub(super) fn receive(tid: Tid) -> Option<i32> {
+    asleep::call(tid).filter(|(number, _)| RECEIVES.contains(number)).map(|(_, fd)| fd as i32)
 }

@@ -10,7 +10,8 @@ use crate::tracer::recorder::{Unrecorded, whole};
 
 impl VirtualClock {
     /// The command line that runs a program in this time, as one of its workers. It writes a log file, which must not
-    /// exist. It has the program's pipes, status and group; signals are to be sent to the group.
+    /// exist. It has the program's pipes, status and group; signals are to be sent to the group. From now until it ends,
+    /// or [`leave`](VirtualClock::leave) says so, no other worker's time passes it by.
     ///
     /// # Errors
     /// This program does not know its own path.
@@ -20,6 +21,7 @@ impl VirtualClock {
         log: &Path,
         argv: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> io::Result<Vec<OsString>> {
+        self.enter(worker);
         Order {
             log: log.to_owned(),
             store: None,

@@ -58,6 +58,9 @@ struct Timer {
     /// When it expires next, if it is set.
     due: Option<Due>,
     interval: i64,
+    /// How much had passed without a jump when it was set, and how long it is to take.
+    since: i64,
+    length: i64,
 }
 
 /// All of them.
@@ -76,11 +79,17 @@ impl Timers {
         self.timers.values().filter_map(|timer| timer.due).min().filter(|(due, _)| *due < EVER)
     }
 
+    /// The timer that expires because so much has passed without a jump.
+    pub(super) fn outlasted(&self, stood: i64) -> Option<Due> {
+        self.timers.values().filter(|timer| stood - timer.since >= timer.length).filter_map(|timer| timer.due).min()
+    }
+
     /// Lets the timer that is due so expire.
-    pub(super) fn fire(&mut self, at: Due, order: u64) {
+    pub(super) fn fire(&mut self, at: Due, (order, stood): (u64, i64)) {
         let Some((key, timer)) = self.timers.iter_mut().find(|(_, timer)| timer.due == Some(at)) else { return };
         let again = (timer.interval > 0).then(|| (at.0.saturating_add(timer.interval).min(EVER), order));
         timer.due = again;
+        (timer.since, timer.length) = (stood, timer.interval);
         // Whoever is gone misses nothing.
         let _ = match (timer.expires, *key) {
             (Expires::Signal(signal, thread, value), Key::Made(process, number)) => {
@@ -104,8 +113,9 @@ impl Timers {
         });
     }
 
-    /// Answers a call on a timer, if it is one of these. The second is a number for what comes next.
-    pub(super) fn answer(&mut self, time: &Time, order: u64, tid: Tid, entry: &Entry) -> io::Result<Answered> {
+    /// Answers a call on a timer, if it is one of these. `now` is a number for what comes next, and how much has passed
+    /// without a jump.
+    pub(super) fn answer(&mut self, time: &Time, now: (u64, i64), tid: Tid, entry: &Entry) -> io::Result<Answered> {
         if !CALLS.contains(&(entry.number as i64)) {
             return Ok(None);
         }
@@ -117,14 +127,14 @@ impl Timers {
         match entry.number as i64 {
             libc::SYS_alarm => {
                 let seconds = (a as u32 as i64) * SECOND;
-                let (left, _) = self.set(alarm, time, order, (seconds, 0), false);
+                let (left, _) = self.set(alarm, time, now, (seconds, 0), false);
                 // What is left of a second is one.
                 Ok(Some(left.saturating_add(SECOND - 1) / SECOND))
             }
             libc::SYS_setitimer if a as i32 == libc::ITIMER_REAL => {
                 let wanted = if b == 0 { Some((0, 0)) } else { setting(tid, b, Format::Timeval)? };
                 let Some(wanted) = wanted else { return Ok(None) };
-                let before = self.set(alarm, time, order, wanted, false);
+                let before = self.set(alarm, time, now, wanted, false);
                 told(tid, c, before, Format::Timeval)
             }
             libc::SYS_getitimer if a as i32 == libc::ITIMER_REAL => {
@@ -133,7 +143,7 @@ impl Timers {
             libc::SYS_timer_create => self.create(process, tid, entry),
             libc::SYS_timer_settime if self.timers.contains_key(&made) => {
                 let Some(wanted) = setting(tid, c, Format::Timespec)? else { return Ok(None) };
-                let before = self.set(made, time, order, wanted, b as i32 & libc::TFD_TIMER_ABSTIME != 0);
+                let before = self.set(made, time, now, wanted, b as i32 & libc::TFD_TIMER_ABSTIME != 0);
                 told(tid, d, before, Format::Timespec)
             }
             libc::SYS_timer_gettime if self.timers.contains_key(&made) => {
@@ -147,8 +157,17 @@ impl Timers {
                 // What has expired so far is forgotten with it.
                 set_timer(&borrow(process, a as i32)?, 0)?;
                 let timer = self.timers.entry(descriptor);
-                timer.or_insert(Timer { expires: Expires::Descriptor, which, due: None, interval: 0 }).which = which;
-                let before = self.set(descriptor, time, order, wanted, b as i32 & libc::TFD_TIMER_ABSTIME != 0);
+                timer
+                    .or_insert(Timer {
+                        expires: Expires::Descriptor,
+                        which,
+                        due: None,
+                        interval: 0,
+                        since: 0,
+                        length: 0,
+                    })
+                    .which = which;
+                let before = self.set(descriptor, time, now, wanted, b as i32 & libc::TFD_TIMER_ABSTIME != 0);
                 told(tid, d, before, Format::Timespec)
             }
             libc::SYS_timerfd_gettime if self.timers.contains_key(&descriptor) => {
@@ -180,19 +199,35 @@ impl Timers {
             }
         };
         write_memory(tid, number, &made.to_ne_bytes())?;
-        self.timers.insert(Key::Made(process, made), Timer { expires, which, due: None, interval: 0 });
+        self.timers
+            .insert(Key::Made(process, made), Timer { expires, which, due: None, interval: 0, since: 0, length: 0 });
         Ok(Some(0))
     }
 
     /// Sets a timer to a first expiry and an interval, and returns what was left of it and its interval.
-    fn set(&mut self, key: Key, time: &Time, order: u64, (first, interval): (i64, i64), absolute: bool) -> (i64, i64) {
+    fn set(
+        &mut self,
+        key: Key,
+        time: &Time,
+        (order, stood): (u64, i64),
+        (first, interval): (i64, i64),
+        absolute: bool,
+    ) -> (i64, i64) {
         let before = self.left(key, time);
         let alarm = Expires::Signal(libc::SIGALRM, None, 0);
         let timer = self.timers.entry(key);
-        let timer = timer.or_insert(Timer { expires: alarm, which: Which::Monotonic, due: None, interval: 0 });
+        let timer = timer.or_insert(Timer {
+            expires: alarm,
+            which: Which::Monotonic,
+            due: None,
+            interval: 0,
+            since: 0,
+            length: 0,
+        });
         let due = if absolute { time.until(timer.which, first) } else { time.after(first) };
         timer.due = (first > 0).then_some((due, order));
         timer.interval = interval;
+        (timer.since, timer.length) = (stood, due - time.now());
         before
     }
 

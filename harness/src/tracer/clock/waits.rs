@@ -107,10 +107,6 @@ impl Waits {
         self.kept.remove(&tid);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.waits.is_empty()
-    }
-
     /// The descriptors that threads wait to read from, each with its process.
     pub(super) fn reads(&self, looks: &[Look]) -> Vec<(Tid, i32)> {
         let reads = looks.iter().filter_map(|look| Some((look.process, self.waits.get(&look.tid)?)));

@@ -291,6 +291,16 @@ static void thousand(void) {
     MUST(passed(start, 1000));
 }
 
+// Whoever works is not passed by the time that another sleeps.
+static void unhurried(void) {
+    int ends[2];
+    char bytes[20];
+    MUST(pipe(ends) == 0);
+    int64_t start = now();
+    for (int n = 0; n < 20; n++) works(&ends[1]);
+    MUST(read(ends[0], bytes, 20) == 20 && passed(start, 0));
+}
+
 static void says(void) {
     printf("%ld %ld\n", (long)time(NULL), (long)(shown(CLOCK_MONOTONIC) / 1000000000));
     fflush(stdout);
@@ -317,7 +327,7 @@ int main(int count, char **words) {
     struct { const char *name; void (*run)(void); } all[] = {
         {"registers", registers}, {"race", race}, {"work", work}, {"interrupted", interrupted}, {"ignored", ignored},
         {"timers", timers}, {"spins", spins}, {"executes", executes}, {"ends", ends}, {"sleeps", sleeps},
-        {"thousand", thousand}, {"says", says}, {"asked", asked}, {"forever", forever}, {"unfollowed", unfollowed},
+        {"thousand", thousand}, {"unhurried", unhurried}, {"says", says}, {"asked", asked}, {"forever", forever}, {"unfollowed", unfollowed},
     };
     for (size_t n = 0; n < sizeof all / sizeof *all; n++) {
         if (count == 2 && strcmp(all[n].name, words[1]) == 0) return all[n].run(), 0;

@@ -66,7 +66,7 @@ impl Programs {
 pub(crate) fn trials(wanted: bool) -> Vec<Trial> {
     let programs = if wanted { Programs::built() } else { None };
     let rules = RULES.iter().map(|(program, name)| trial(&programs, name, |programs| holds(programs, program)));
-    let others: [(&str, Test); 8] = [
+    let others: [(&str, Test); 11] = [
         ("time_is_kept_for_an_ordinary_user_too", ordinary),
         ("time_begins_where_it_is_told_to", begins),
         ("the_harness_moves_the_time_of_a_program_that_runs", moved),
@@ -75,6 +75,9 @@ pub(crate) fn trials(wanted: bool) -> Vec<Trial> {
         ("a_limit_that_is_not_understood_is_said", unfollowed),
         ("a_time_that_is_kept_and_a_store_that_is_recorded_go_together", recorded),
         ("two_programs_share_one_time", shared),
+        ("whoever_works_is_not_passed_by_the_time_that_another_sleeps", unhurried),
+        ("whoever_is_held_waits_and_measures_as_if_suspended", held),
+        ("no_sleep_ends_while_time_is_to_stand_still", stands),
     ];
     let others = others.into_iter().map(|(name, test)| trial(&programs, name, test));
     rules.chain(others).collect()
@@ -212,6 +215,47 @@ fn shared(programs: &Programs) -> Result<(), Failed> {
         VirtualClock::finish(&log).expect("it was followed");
     })?;
     equal(&said, "1800000000 1000000\n1800003600 1003600\n")
+}
+
+fn unhurried(programs: &Programs) -> Result<(), Failed> {
+    for _ in 0..5 {
+        let run = Timed::new();
+        let works = run.command(programs.words("dynamic", "unhurried")).spawn()?;
+        let words = run.clock.command(1, &run.path().join("other"), programs.words("dynamic", "sleeps"))?;
+        let sleeps = Command::new(&words[0]).args(&words[1..]).spawn()?;
+        run.said(&waited(works))?;
+        let slept = waited(sleeps);
+        if !slept.status.success() || run.clock.passed() < Duration::from_secs(3600) {
+            return Err(format!("{}, and {:?} passed", slept.status, run.clock.passed()).into());
+        }
+    }
+    Ok(())
+}
+
+fn held(programs: &Programs) -> Result<(), Failed> {
+    let said = asked(&Timed::new(), programs, |clock| {
+        clock.hold(0);
+        clock.advance(Duration::from_secs(300));
+        clock.release(0);
+    })?;
+    equal(&said, "1800000000 1000000\n1800000300 1000000\n")?;
+    kept(programs, |clock| clock.hold(0), |clock| clock.release(0))
+}
+
+fn stands(programs: &Programs) -> Result<(), Failed> {
+    kept(programs, |clock| clock.stand_still(true), |clock| clock.stand_still(false))
+}
+
+/// A sleep does not end until it is let.
+fn kept(programs: &Programs, keep: fn(&VirtualClock), let_go: fn(&VirtualClock)) -> Result<(), Failed> {
+    let run = Timed::new();
+    keep(&run.clock);
+    let sleeps = run.command(programs.words("dynamic", "sleeps")).spawn()?;
+    std::thread::sleep(Duration::from_millis(200));
+    let passed = run.clock.passed();
+    let_go(&run.clock);
+    run.said(&waited(sleeps))?;
+    if passed < Duration::from_secs(1) { Ok(()) } else { Err(format!("{passed:?} passed").into()) }
 }
 
 fn equal(said: &str, expected: &str) -> Result<(), Failed> {

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::{Failed, Trial};
 
@@ -48,6 +48,14 @@ time.sleep(3600)
 print(round(time.monotonic() - start))
 "#;
 
+/// How it says how long it waits, and how it would by a timer.
+const LIMITS: &str = "peer.settimeout(limit)";
+const BY_A_TIMER: &str = "
+import signal
+def late(*_): raise TimeoutError
+signal.signal(signal.SIGALRM, late)
+signal.setitimer(signal.ITIMER_REAL, limit)";
+
 /// Lets a program ask somebody who answers after a while, each part on its own.
 fn answered(limit: &str, parts: &[&'static str]) -> Result<String, Failed> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -85,18 +93,22 @@ fn slow() -> Result<(), Failed> {
 }
 
 fn silent() -> Result<(), Failed> {
-    let started = std::time::Instant::now();
-    // A limit that is over is a limit that passed, and nothing is owed by a connection that was given up.
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let said = asks_and_closes(&listener.local_addr()?.port().to_string(), "1", "1")?;
-    equal(&said, "nothing 1\n3601\n")?;
-    if started.elapsed() >= Duration::from_secs(1) { Ok(()) } else { Err("it was not waited for".into()) }
+    for limits in [LIMITS, BY_A_TIMER] {
+        let started = Instant::now();
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let said = asks_and_closes(&listener.local_addr()?.port().to_string(), "1", "1", limits)?;
+        equal(&said, "nothing 1\n3601\n")?;
+        if started.elapsed() < Duration::from_secs(1) {
+            return Err("it was not waited for".into());
+        }
+    }
+    Ok(())
 }
 
 /// The same, but it gives the connection up before it sleeps.
-fn asks_and_closes(at: &str, limit: &str, length: &str) -> Result<String, Failed> {
+fn asks_and_closes(at: &str, limit: &str, length: &str, limits: &str) -> Result<String, Failed> {
     let python = python().ok_or("python3 is gone")?;
-    let closes = ASKS.replace("time.sleep", "peer.close()\ntime.sleep");
+    let closes = ASKS.replace("time.sleep", "peer.close()\ntime.sleep").replace(LIMITS, limits);
     let words = [python.as_str(), "-c", &closes, at, limit, length];
     Timed::new().run(words.iter().map(Into::into).collect())
 }
@@ -111,7 +123,7 @@ fn unix() -> Result<(), Failed> {
         thread::sleep(Duration::from_millis(300));
         stream.write_all(b"answer").expect("it listens");
     });
-    let said = asks_and_closes(path.to_str().ok_or("not text")?, "60", "6");
+    let said = asks_and_closes(path.to_str().ok_or("not text")?, "60", "6", LIMITS);
     peer.join().map_err(|_| "the peer failed")?;
     equal(&said?, "answer 0\n3600\n")
 }
