@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -52,18 +53,48 @@ pub struct Frozen {
     pub version: i64,
     /// The digest of its canonical form.
     pub sha256: String,
+    /// Its scenarios, each with the mutants that it must kill: what a contract loses with a scenario can be named even
+    /// after all trace of it is gone.
+    #[serde(default)]
+    pub scenario: IndexMap<String, Vec<String>>,
+}
+
+impl Frozen {
+    fn of(contract: &Contract) -> Frozen {
+        let scenario = { contract.scenarios.iter() }.map(|scenario| {
+            let cases = format!("{}/{}", contract.name, scenario.name);
+            let defends = contract.mutants.iter().filter(|mutant| {
+                mutant.killed_by.iter().any(|entry| {
+                    entry.item.strip_prefix(&cases).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                })
+            });
+            (scenario.name.clone(), defends.map(|mutant| mutant.name.clone()).collect())
+        });
+        Frozen {
+            name: contract.name.clone(),
+            version: contract.version,
+            sha256: digest(contract),
+            scenario: scenario.collect(),
+        }
+    }
+
+    /// The scenarios that a contract has lost since it was frozen.
+    fn lost(&self, contract: &Contract) -> impl Iterator<Item = Finding> {
+        let has = |name: &str| contract.scenarios.iter().any(|scenario| scenario.name == name);
+        self.scenario.iter().filter(move |(name, _)| !has(name)).map(|(name, defends)| {
+            let defends = if defends.is_empty() { "no mutant".to_owned() } else { defends.join(", ") };
+            let message = format!("the frozen scenario `{name}` is gone; it had to kill {defends}");
+            Finding::error("lock/lost", format!("scenario.{name}"), contract.name_span.clone(), message)
+                .help("put it back, or let a review say which scenario defends this now")
+        })
+    }
 }
 
 impl Lock {
     /// The lock of these contracts, sorted by name.
     #[must_use]
     pub fn of<'a>(contracts: impl IntoIterator<Item = &'a Contract>) -> Lock {
-        let frozen = |contract: &Contract| Frozen {
-            name: contract.name.clone(),
-            version: contract.version,
-            sha256: digest(contract),
-        };
-        let mut contract: Vec<Frozen> = contracts.into_iter().map(frozen).collect();
+        let mut contract: Vec<Frozen> = contracts.into_iter().map(Frozen::of).collect();
         contract.sort_by(|a, b| a.name.cmp(&b.name));
         Lock { format: 1, contract }
     }
@@ -89,9 +120,15 @@ impl Lock {
             "# Written by `nack freeze`. `nack check --locked` refuses a contract that says something else.\nformat = 1\n",
         );
         for frozen in &self.contract {
-            let Frozen { name, version, sha256 } = frozen;
+            let Frozen { name, version, sha256, scenario } = frozen;
             // Writing to a string cannot fail.
             let _ = write!(out, "\n[[contract]]\nname    = \"{name}\"\nversion = {version}\nsha256  = \"{sha256}\"\n");
+            if !scenario.is_empty() {
+                out.push_str("[contract.scenario]\n");
+            }
+            for (name, defends) in scenario {
+                let _ = writeln!(out, "{name} = {defends:?}");
+            }
         }
         out
     }
@@ -118,6 +155,8 @@ impl Lock {
                 }
                 Some(_) => continue,
             };
+            let lost = { self.contract.iter() }.filter(|frozen| frozen.name == contract.name);
+            out.extend(lost.flat_map(|frozen| frozen.lost(contract)).map(|finding| (index, finding)));
             out.push((index, finding));
         }
         if whole {

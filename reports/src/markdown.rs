@@ -19,6 +19,9 @@ const UNCOVERED: usize = 43_000;
 const PROOF: usize = 58_000;
 const CLOSING: usize = 62_000;
 
+/// The most names of other cases that see a mutant.
+const SEEN: usize = 3;
+
 /// The most characters of one value or sentence.
 const VALUE: usize = 600;
 
@@ -168,6 +171,7 @@ fn proven(out: &mut String, proof: &Proof) {
     let seen = proof.sabotage.iter().filter(|sabotage| sabotage.fate == SabotageFate::Convicted);
     section(out, "Sabotage that was noticed", PROOF, seen.map(noticed));
     matrix(out, proof);
+    depth(out, proof);
 }
 
 fn unseen(sabotage: &SabotageReport) -> String {
@@ -228,6 +232,28 @@ fn matrix(out: &mut String, proof: &Proof) {
         proof.mutants.len()
     );
     *out += "| mutant | killed by | through |\n| --- | --- | --- |\n";
+    fill(out, PROOF, &rows, "");
+    *out += "\n</details>\n";
+}
+
+/// Which other cases also see each mutant.
+fn depth(out: &mut String, proof: &Proof) {
+    let seen: Vec<&MutantReport> = proof.mutants.iter().filter(|mutant| mutant.fate != Fate::NotCovered).collect();
+    let rows: Vec<String> = { seen.iter() }
+        .map(|mutant| {
+            let named: Vec<String> = mutant.also_seen_by.iter().take(SEEN).map(|case| code(case)).collect();
+            let more = mutant.also_seen_by.len().saturating_sub(SEEN);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("| {} | {} | {}{more} |\n", code(&mutant.name), mutant.also_seen_by.len(), named.join(", "))
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    let alone = seen.iter().filter(|mutant| mutant.also_seen_by.is_empty()).count();
+    *out +=
+        &format!("\n<details><summary>Which other cases also see a mutant ({alone} seen by no other)</summary>\n\n");
+    *out += "| mutant | others | such as |\n| --- | ---: | --- |\n";
     fill(out, PROOF, &rows, "");
     *out += "\n</details>\n";
 }

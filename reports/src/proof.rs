@@ -54,6 +54,10 @@ pub struct MutantReport {
     pub fate: Fate,
     /// One entry for each of the contract's `killed_by`.
     pub kills: Vec<Kill>,
+    /// The other cases that turned red, of those that take the first sample of everything: what would still see the
+    /// defect if the cases that must kill it were gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_seen_by: Vec<String>,
     /// Why it is not covered, if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Because>,

@@ -4,8 +4,8 @@
 use indexmap::{IndexMap, IndexSet};
 
 use crate::{
-    Because, BecauseKind, CaseReport, CellReport, Check, ContractInfo, Counts, Fate, Proof, Report, SubjectInfo,
-    Verdict,
+    Because, BecauseKind, CaseReport, CellReport, Check, ContractInfo, Counts, Fate, MutantReport, Proof, Report,
+    SubjectInfo, Verdict,
 };
 
 /// The cases of one contract on one subject.
@@ -238,6 +238,15 @@ pub(crate) fn scores(proof: &Proof) -> Vec<(&str, [usize; 4])> {
     let of = |cell: &CellReport| cell.name.find('/').unwrap_or(cell.name.len());
     let groups = proof.cells.chunk_by(|a, b| a.name[..of(a)] == b.name[..of(b)]);
     groups.map(|group| (&group[0].name[..of(&group[0])], cells(group.iter()))).collect()
+}
+
+/// How many cases saw a mutant without having to.
+pub(crate) fn seen_by(mutant: &MutantReport) -> String {
+    match mutant.also_seen_by.len() {
+        0 => "no other".to_owned(),
+        1 => "1 other".to_owned(),
+        others => format!("{others} others"),
+    }
 }
 
 /// Whether nothing in a proof speaks against the gate.

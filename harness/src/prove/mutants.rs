@@ -1,10 +1,12 @@
 //! Mutants: each deliberate defect must be killed by the cases that its contract names, through the checks it names.
-//! A crash, a deadline, an inconclusive case or another check is no kill.
+//! A crash, a deadline, an inconclusive case or another check is no kill. Which other cases see a mutant is told beside
+//! it: they show how deep its rule is defended, and kill nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use nack_cases::below;
 use nack_contracts::model::Mutant;
 use nack_reports::{Because, BecauseKind, CaseReport, Fate, Kill, MutantReport, Place, Proof, Verdict};
@@ -22,6 +24,19 @@ fn given(target: &Target, entry: &str) -> Vec<usize> {
     (0..target.cases.len()).filter(fits).collect()
 }
 
+/// The cases that take the first sample of everything and that the reference can be given.
+fn plain(target: &Target) -> BTreeSet<usize> {
+    let mut plain: BTreeSet<usize> = BTreeSet::new();
+    let names: HashSet<&str> = target.cases.iter().map(|case| case.name.as_str()).collect();
+    for (index, case) in target.cases.iter().enumerate() {
+        let varied = case.name.match_indices('/').any(|(cut, _)| names.contains(&case.name[..cut]));
+        if !varied && target.not_covered(case).is_none() {
+            plain.insert(index);
+        }
+    }
+    plain
+}
+
 pub(super) fn judge(
     references: &[Target],
     programs: References<'_>,
@@ -35,6 +50,7 @@ pub(super) fn judge(
     let mut selection = Vec::new();
     let mut plans = Vec::new();
     for (home, reference) in references.iter().enumerate() {
+        let plain = plain(reference);
         for mutant in &reference.contract.mutants {
             let name = format!("{}/{}", reference.contract.name, mutant.name);
             if !wanted(&name) && !mutant.killed_by.iter().any(|entry| wanted(&entry.item)) {
@@ -50,7 +66,7 @@ pub(super) fn judge(
             let mut target = None;
             if let Some(adapter) = adapter {
                 target = Some(targets.len());
-                selection.extend(cases.iter().map(|case| (targets.len(), *case)));
+                selection.extend(cases.union(&plain).map(|case| (targets.len(), *case)));
                 targets.push(Target::load(
                     &format!("mutant {}", mutant.name),
                     Arc::clone(&reference.contract),
@@ -62,9 +78,9 @@ pub(super) fn judge(
         }
     }
     let reports = run_cases(&targets, &selection, &scratch.join("mutants"), options);
-    let mut found: HashMap<(usize, &str), &CaseReport> = HashMap::new();
+    let mut found: Found<'_> = vec![IndexMap::new(); targets.len()];
     for ((target, _), report) in selection.iter().zip(&reports) {
-        found.insert((*target, report.name.as_str()), report);
+        found[*target].insert(report.name.as_str(), report);
     }
     for plan in &plans {
         let reference = &references[plan.home];
@@ -73,17 +89,21 @@ pub(super) fn judge(
     Ok(())
 }
 
-/// The cases that the references pass, of those that any mutant names.
+/// The cases that the references pass, of those that any mutant is given.
 fn healthy(references: &[Target], scratch: &Path, options: &Options) -> BTreeSet<String> {
     let mut selection = Vec::new();
     for (home, reference) in references.iter().enumerate() {
         let entries = reference.contract.mutants.iter().flat_map(|mutant| &mutant.killed_by);
-        let cases: BTreeSet<usize> = entries.flat_map(|entry| given(reference, &entry.item)).collect();
+        let mut cases = plain(reference);
+        cases.extend(entries.flat_map(|entry| given(reference, &entry.item)));
         selection.extend(cases.into_iter().map(|case| (home, case)));
     }
     let reports = run_cases(references, &selection, &scratch.join("healthy"), options);
     reports.into_iter().filter(|report| report.verdict == Verdict::Pass).map(|report| report.name).collect()
 }
+
+/// By mutant, the reports of its cases by name, in the contract's order.
+type Found<'r> = Vec<IndexMap<&'r str, &'r CaseReport>>;
 
 struct Plan<'a> {
     home: usize,
@@ -94,12 +114,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn report(
-        &self,
-        reference: &Target,
-        found: &HashMap<(usize, &str), &CaseReport>,
-        healthy: &BTreeSet<String>,
-    ) -> MutantReport {
+    fn report(&self, reference: &Target, found: &Found<'_>, healthy: &BTreeSet<String>) -> MutantReport {
         let by: Vec<String> = self.mutant.by.iter().map(|check| check.item.to_string()).collect();
         let mut kills = Vec::new();
         let mut fate = Fate::NotCovered;
@@ -117,7 +132,7 @@ impl Plan<'_> {
             let reports: Vec<&CaseReport> = self
                 .target
                 .into_iter()
-                .flat_map(|target| passed.clone().filter_map(move |name| found.get(&(target, name)).copied()))
+                .flat_map(|target| passed.clone().filter_map(move |name| found[target].get(name).copied()))
                 .collect();
             kill.killed_by = reports.iter().find(|report| kills_by(report, &by)).map(|report| report.name.clone());
             let killed = kill.killed_by.is_some();
@@ -140,9 +155,18 @@ impl Plan<'_> {
             defect: self.mutant.defect.clone(),
             fate,
             kills,
+            also_seen_by: self.others(found, healthy),
             because,
             source: Place { file: contract.source.file.clone(), line: contract.source.line(self.mutant.span.start) },
         }
+    }
+
+    /// The cases that turned red without having to.
+    fn others(&self, found: &Found<'_>, healthy: &BTreeSet<String>) -> Vec<String> {
+        let reports = self.target.into_iter().flat_map(|target| found[target].values());
+        let named = |name: &str| self.mutant.killed_by.iter().any(|entry| below(name, &entry.item));
+        let red = reports.filter(|report| report.verdict == Verdict::Fail && healthy.contains(&report.name));
+        red.filter(|report| !named(&report.name)).map(|report| report.name.clone()).collect()
     }
 
     fn instead(&self, reports: &[&CaseReport], passed: usize) -> String {

@@ -2,7 +2,7 @@
 
 use super::Verbosity;
 use super::page::{Page, Paint};
-use crate::summary::{cells_line, proof_line, proven, reason, scores};
+use crate::summary::{cells_line, proof_line, proven, reason, scores, seen_by};
 use crate::{CellFate, Fate, MutantReport, Proof, SabotageFate, SabotageReport};
 
 pub(super) fn section(page: &mut Page, proof: &Proof) {
@@ -27,11 +27,13 @@ fn with(proof: &Proof, fate: Fate) -> impl Iterator<Item = &MutantReport> {
 
 /// One row a kill, also those of a mutant that another case should have killed too.
 fn matrix(page: &mut Page, proof: &Proof) {
-    let mut rows = vec![vec!["mutant".to_owned(), "killed by".to_owned(), "through".to_owned()]];
+    let mut rows =
+        vec![vec!["mutant".to_owned(), "killed by".to_owned(), "through".to_owned(), "also seen by".to_owned()]];
     for mutant in &proof.mutants {
         for kill in &mutant.kills {
             if let Some(killed_by) = &kill.killed_by {
-                rows.push(vec![mutant.name.clone(), killed_by.clone(), kill.by.join(", ")]);
+                let also = seen_by(mutant);
+                rows.push(vec![mutant.name.clone(), killed_by.clone(), kill.by.join(", "), also]);
             }
         }
     }

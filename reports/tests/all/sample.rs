@@ -215,6 +215,7 @@ pub(crate) fn proof() -> Report {
         defect: "an answer of \"ok\" counts as accepted".to_owned(),
         fate,
         kills,
+        also_seen_by: Vec::new(),
         because: None,
         source: place(810),
     };
@@ -232,7 +233,10 @@ pub(crate) fn proof() -> Report {
         vacuous: vec!["outbox/lease/idle".to_owned()],
         nulls: vec![Null { name: "does-nothing".to_owned(), contract: "outbox".to_owned(), refused: 190, cases: 200 }],
         mutants: vec![
-            mutant("outbox/ok-counts", Fate::Killed, vec![other, decide.clone()]),
+            MutantReport {
+                also_seen_by: ["budget", "order", "payload/text", "sweep"].map(|case| format!("outbox/{case}")).into(),
+                ..mutant("outbox/ok-counts", Fate::Killed, vec![other, decide.clone()])
+            },
             mutant("outbox/claim-without-condition", Fate::Survived, vec![decide, claim]),
             MutantReport {
                 because: because(BecauseKind::Capability, "sweep"),

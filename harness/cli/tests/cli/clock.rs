@@ -27,7 +27,7 @@ const ROWS: [&str; 11] = [
 
 /// The worker of this language, which is not told the time, with these edits.
 fn untold(subject: &str, edits: &[(&str, &str)]) -> Nack {
-    let (nack, _) = worker(subject, None);
+    let nack = worker(subject, None);
     let edited = |file: &str, edits: &[(&str, &str)]| {
         let mut text = fs::read_to_string(nack.path().join(file)).expect("it was written");
         for (find, replace) in edits {

@@ -3,6 +3,7 @@
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod clock;
 mod common;
+mod edits;
 mod exit_codes;
 mod guide;
 mod hostile;

@@ -1,5 +1,5 @@
-//! The import servers from the binary itself: unmodified programs that hold, each listed edit of which is exit 1 by
-//! the name of the case that it breaks, and a binding with a mistake, which is one message.
+//! The import servers from the binary itself: unmodified programs that hold, each listed defect of which is exit 1 by
+//! the cases that its contract names, and a binding with a mistake, which is one message.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use rstest::rstest;
 use serde_json::Value;
 
 use crate::common::{Nack, Ran};
+use crate::edits::{listed, named};
 use crate::subjects::{left_behind, python};
 
 /// What no server can be struck by from outside.
@@ -57,21 +58,6 @@ pub(crate) fn with_verdict(nack: &Nack, verdict: &str) -> Vec<String> {
     named.map(|case| case["name"].as_str().expect("a case has a name").to_owned()).collect()
 }
 
-/// Makes the edits of a subject's list that have this name, and gives the case that each is killed by.
-fn edit(nack: &Nack, subject: &str, name: &str) -> String {
-    let list = fs::read_to_string(programs().join("import_server").join(subject).join("edits.toml"));
-    let list: toml::Table = list.expect("it is shipped").parse().expect("it is TOML");
-    let edits = list["edit"].as_array().expect("it lists edits");
-    let edit = edits.iter().find(|edit| edit["name"].as_str() == Some(name)).expect("it has this edit");
-    let word = |key: &str| edit[key].as_str().expect("it is a text");
-    let file = edit.get("file").unwrap_or(&list["file"]).as_str().expect("it is a text");
-    let path = nack.path().join(subject).join(file);
-    let text = fs::read_to_string(&path).expect("it was copied");
-    assert_eq!(text.matches(word("find")).count(), 1, "what {name} replaces is not at one place");
-    fs::write(path, text.replace(word("find"), word("replace"))).expect("it can be written");
-    word("killed_by").to_owned()
-}
-
 #[rstest]
 fn a_sound_server_holds(#[values("python", "node")] subject: &str) {
     if !is_here(subject) {
@@ -83,27 +69,20 @@ fn a_sound_server_holds(#[values("python", "node")] subject: &str) {
     assert_eq!(left_behind(&nack), Vec::<String>::new());
 }
 
+fn edits(subject: &str) -> PathBuf {
+    programs().join("import_server").join(subject).join("edits.toml")
+}
+
 #[rstest]
-fn an_edit_is_exit_1_by_its_name(
-    #[values("python", "node")] subject: &str,
-    #[values(
-        "siblings-rolled-back",
-        "status-failed",
-        "results-sorted",
-        "taken-email-is-409",
-        "no-index-on-email",
-        "no-index-on-row-key",
-        "replay-inserts"
-    )]
-    name: &str,
-) {
+fn every_listed_defect_is_exit_1_as_its_contract_says(#[values("python", "node")] subject: &str) {
     if !is_here(subject) {
         return;
     }
-    let nack = servers();
-    let killed_by = edit(&nack, subject, name);
-    let _ = run(&nack, subject, &killed_by).code(1);
-    assert!(with_verdict(&nack, "fail").contains(&killed_by));
+    for edit in listed(&edits(subject)) {
+        let nack = servers();
+        edit.make(&nack.path().join(subject));
+        edit.must_be_killed(&nack, subject);
+    }
 }
 
 #[rstest]
@@ -112,10 +91,10 @@ fn the_race_is_found_ten_times_out_of_ten(#[values("python", "node")] subject: &
         return;
     }
     let nack = servers();
-    let killed_by = edit(&nack, subject, "check-then-insert");
+    let edit = named(&edits(subject), "check-then-insert");
+    edit.make(&nack.path().join(subject));
     for _ in 0..10 {
-        let _ = run(&nack, subject, &killed_by).code(1);
-        assert_eq!(with_verdict(&nack, "fail"), [killed_by.as_str()]);
+        edit.must_be_killed(&nack, subject);
     }
 }
 

@@ -10,32 +10,28 @@ use rstest::rstest;
 use serde_json::Value;
 
 use crate::common::Nack;
+use crate::edits::{Edit, named, shipped};
 use crate::servers::{is_here, programs, with_verdict};
 use crate::subjects::left_behind;
 
 /// A hundred calls a case are a hundred starts of an interpreter, so of these cases one of each kind must do.
 const LONG: [&str; 2] = ["outbox/claim-no/terminal/tries=4", "outbox/claim-no/lease-live/until=full"];
 
-/// The worker of this language and its binding, in a folder of its own. `edit` names what is edited in it.
-pub(crate) fn worker(subject: &str, edit: Option<&str>) -> (Nack, String) {
+/// The worker of this language and its binding, in a folder of its own, with this edit made in it.
+pub(crate) fn worker(subject: &str, edit: Option<&Edit>) -> Nack {
     let nack = Nack::new();
     let home = programs().join("mail_worker");
     let shipped = |file: &str| fs::read_to_string(home.join(file)).expect("it is shipped");
+    let file = match subject {
+        "python" => "python/worker.py",
+        "node" => "node/worker.mjs",
+        _ => "rust/main.rs",
+    };
     nack.write("schema.sql", &shipped("schema.sql"));
-    let list: toml::Table = shipped(&format!("{subject}/edits.toml")).parse().expect("it is TOML");
-    let word = |table: &toml::Table, key: &str| table[key].as_str().expect("it is a text").to_owned();
-    let file = word(&list, "file");
-    let mut program = shipped(&format!("{subject}/{file}"));
-    let mut killed_by = String::new();
-    if let Some(name) = edit {
-        let edits = list["edit"].as_array().expect("it lists edits").iter().filter_map(toml::Value::as_table);
-        let edit = { edits }.find(|edit| word(edit, "name") == name).expect("it has this edit");
-        let find = word(edit, "find");
-        assert_eq!(program.matches(&find).count(), 1, "what {name} replaces is not at one place");
-        program = program.replace(&find, &word(edit, "replace"));
-        killed_by = word(edit, "killed_by");
+    let path = nack.write(file, &shipped(file));
+    if let Some(edit) = edit {
+        edit.make(&nack.path().join(subject));
     }
-    let path = nack.write(&format!("{subject}/{file}"), &program);
     let binding = section(&shipped("nack.toml"), subject);
     match subject {
         "rust" => {
@@ -47,7 +43,11 @@ pub(crate) fn worker(subject: &str, edit: Option<&str>) -> (Nack, String) {
     }
     #[cfg(unix)]
     std::os::unix::fs::symlink(programs().join("node_modules"), nack.path().join("node_modules")).expect("a link");
-    (nack, killed_by)
+    nack
+}
+
+fn edits(subject: &str) -> PathBuf {
+    programs().join("mail_worker").join(subject).join("edits.toml")
 }
 
 /// The section of one subject.
@@ -100,9 +100,7 @@ pub(crate) fn is_runnable(subject: &str) -> bool {
 
 /// Every scenario of the outbox, with one case of each long kind.
 fn all_but_the_long() -> Vec<String> {
-    let source = nack_contracts::shipped().into_iter().find(|source| source.file.ends_with("/outbox.toml"));
-    let contract = nack_contracts::Contract::read(source.expect("it ships"), &indexmap::IndexMap::new());
-    let scenarios = contract.expect("it reads").scenarios.into_iter().map(|scenario| scenario.name);
+    let scenarios = shipped("outbox").scenarios.into_iter().map(|scenario| scenario.name);
     let short = scenarios.filter(|name| name != "claim-no").map(|name| format!("outbox/{name}"));
     short.chain(LONG.map(str::to_owned)).collect()
 }
@@ -112,7 +110,7 @@ fn a_sound_worker_holds(#[values("python", "node", "rust")] subject: &str) {
     if !is_runnable(subject) {
         return;
     }
-    let (nack, _) = worker(subject, None);
+    let nack = worker(subject, None);
     let prefixes = if subject == "rust" { vec!["outbox".to_owned()] } else { all_but_the_long() };
     let mut args = vec!["run"];
     args.extend(prefixes.iter().map(String::as_str));
@@ -163,19 +161,18 @@ fn an_edit_is_exit_1_by_its_name(
     )]
     name: &str,
 ) {
-    if !is_runnable(subject) {
-        return;
+    if is_runnable(subject) {
+        let edit = named(&edits(subject), name);
+        edit.must_be_killed(&worker(subject, Some(&edit)), subject);
     }
-    let (nack, killed_by) = worker(subject, Some(name));
-    let _ = nack.run(&["run", &killed_by, "--report", "json=nack.json"]).code(1);
-    assert!(with_verdict(&nack, "fail").contains(&killed_by));
 }
 
 #[test]
 fn a_claim_that_nothing_holds_together_is_found_ten_times_out_of_ten() {
-    let (nack, killed_by) = worker("rust", Some("claim-without-condition"));
+    let edit = named(&edits("rust"), "claim-without-condition");
+    let nack = worker("rust", Some(&edit));
     for _ in 0..10 {
-        let _ = nack.run(&["run", &killed_by]).code(1);
+        edit.must_be_killed(&nack, "rust");
     }
 }
 
@@ -185,7 +182,7 @@ fn three_subjects_at_once_get_the_verdicts_that_each_gets_alone() {
     if !subjects.iter().all(|subject| is_runnable(subject)) {
         return;
     }
-    let folders = subjects.map(|subject| worker(subject, None).0);
+    let folders = subjects.map(|subject| worker(subject, None));
     let read = |nack: &Nack, file: &str| fs::read_to_string(nack.path().join(file)).expect("it was written");
     let together = &folders[0];
     let bindings: Vec<String> = folders.iter().map(|nack| read(nack, "nack.toml")).collect();
@@ -218,7 +215,7 @@ fn a_mistake_in_the_binding(#[case] from: &str, #[case] to: &str, #[case] code: 
     if !is_runnable("python") {
         return;
     }
-    let (nack, _) = worker("python", None);
+    let nack = worker("python", None);
     let binding = fs::read_to_string(nack.path().join("nack.toml")).expect("it was written");
     assert!(binding.contains(from), "{binding}");
     nack.write("nack.toml", &binding.replacen(from, to, 1));
@@ -236,7 +233,7 @@ fn a_worker_that_never_calls_its_downstream_fails_with_a_hint() {
     if !is_runnable("python") {
         return;
     }
-    let (nack, _) = worker("python", None);
+    let nack = worker("python", None);
     nack.write("python/worker.py", "print('idle')\n");
     let _ = nack.run(&["run", "outbox/order"]).code(1).says("is downstream.send bound?");
 }

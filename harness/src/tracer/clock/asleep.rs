@@ -24,13 +24,16 @@ pub(super) fn all(threads: &[Tid]) -> Option<Vec<Look>> {
 
 fn looks(threads: &[Tid]) -> Option<Vec<Look>> {
     // One that is gone sleeps well.
-    threads.iter().filter_map(|tid| look(*tid)).map(|look| sleeps(&look).then_some(look)).collect()
+    let looks: Vec<Look> = threads.iter().filter_map(|tid| look(*tid)).collect();
+    looks.iter().all(|look| sleeps(look, &looks)).then_some(looks)
 }
 
-fn sleeps(look: &Look) -> bool {
+fn sleeps(look: &Look, all: &[Look]) -> bool {
     match look.state {
-        // Dead, or stopped with its group.
-        'S' | 'Z' | 'X' | 'T' => true,
+        // Stopped with its group.
+        'S' | 'T' => true,
+        // Dead, but its end was not told to its parent yet; unless the other threads of its process go on without it.
+        'Z' => all.iter().any(|other| other.process == look.process && other.state != 'Z'),
         // Its child has its memory for now, and is another thread of the tree.
         'D' => matches!(call(look.tid), Some((libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3, _))),
         _ => false,

@@ -159,7 +159,10 @@ impl VirtualClock {
     pub fn release(&self, worker: usize) {
         let release = |held: i64| (held < 0).then(|| self.passed_nanos() - (-1 - held));
         // Whoever is not held goes on anyway.
-        let _ = self.of(worker, HELD).fetch_update(Ordering::SeqCst, Ordering::SeqCst, release);
+        let released = self.of(worker, HELD).fetch_update(Ordering::SeqCst, Ordering::SeqCst, release);
+        if released.is_ok() {
+            self.does(worker, Doing::Works);
+        }
     }
 
     /// Keeps every worker's waits from being over, or no longer: whoever keeps the clock holds what they wait for.
