@@ -40,6 +40,11 @@ impl Clock {
         self.base + state.passed + state.skew.get(worker).copied().unwrap_or(0)
     }
 
+    /// The seconds that have passed for every worker.
+    pub(crate) fn passed(&self) -> i64 {
+        self.state().passed
+    }
+
     /// Moves every worker's clock, or only that of `worker`, by `seconds`.
     pub fn advance(&self, seconds: i64, worker: Option<&str>) {
         let mut state = self.state();

@@ -189,6 +189,14 @@ pub trait Session {
         false
     }
 
+    /// The harness itself begins to hold what workers may wait for, or lets go of it: meanwhile no time passes for them.
+    fn stand_still(&mut self, _stands: bool) {}
+
+    /// Why nothing that a worker did can be judged, if a condition of the case was not kept for it.
+    fn uncontrolled(&mut self) -> Option<String> {
+        None
+    }
+
     /// Which changes were committed together, as far as the store tells: for each transaction the history rows it
     /// wrote, as (table, row). `None` where the store does not tell.
     fn transactions(&self) -> Option<Vec<Vec<(String, i64)>>>;

@@ -10,6 +10,7 @@ use nack_contracts::{Contract, Finding, Value, suggest};
 
 use super::reply::{Misfit, Replies};
 use super::session::CommandSession;
+use super::time;
 use crate::adapter::{Adapter, Setting};
 use crate::binding::{Binding, CommandCall, Placeholder, Template, argument};
 use crate::clock::EPOCH;
@@ -31,6 +32,8 @@ pub struct CommandAdapter {
     wait: Duration,
     /// Effects that a call uses and that no downstream stands for.
     unbound: Vec<String>,
+    /// Why the time of its programs cannot be kept, where they are not told it and a case may ask for it.
+    untimed: Option<String>,
 }
 
 /// How a program's calls are made.
@@ -38,8 +41,25 @@ pub struct CommandAdapter {
 pub(super) struct How {
     pub(super) calls: IndexMap<String, Bound>,
     pub(super) effects: Effects,
-    /// Whether every call tells the program the time.
-    pub(super) moves_clock: bool,
+    pub(super) time: TimeBy,
+}
+
+/// By whom a program knows the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimeBy {
+    /// Every call tells it.
+    Word,
+    /// It looks at the system's clock, which is kept for it.
+    Tracer,
+    /// It looks at the system's clock.
+    System,
+}
+
+impl How {
+    /// Whether the program's clock is the case's.
+    pub(super) fn moves_clock(&self) -> bool {
+        self.time != TimeBy::System
+    }
 }
 
 /// One call.
@@ -74,11 +94,19 @@ impl CommandAdapter {
         let calls: IndexMap<String, Bound> = calls.iter().map(bound).collect::<Result<_, Box<Finding>>>()?;
         let used = calls.keys().flat_map(|name| &contract.calls[name].effects);
         let unbound = used.filter(|effect| effects.get(effect).is_none()).cloned().collect();
-        let moves_clock = calls.values().all(|call| call.says(|said| *said == Placeholder::Now));
+        let told = calls.values().all(|call| call.says(|said| *said == Placeholder::Now));
+        // Where no step asks for it, a program is left to itself.
+        let untold = !told && contract.capabilities.contains_key("clock");
+        let untimed = untold.then(time::refused).flatten();
+        let time = match (told, untold && untimed.is_none()) {
+            (true, _) => TimeBy::Word,
+            (_, true) => TimeBy::Tracer,
+            _ => TimeBy::System,
+        };
         let capabilities = binding.capabilities.clone().unwrap_or_default();
         let hello = Hello { name: binding.name.clone(), capabilities, checkpoints: Vec::new() };
-        let how = Arc::new(How { calls, effects, moves_clock });
-        Ok(CommandAdapter { how, tables, hello, wait: Duration::from_secs(binding.wait), unbound })
+        let how = Arc::new(How { calls, effects, time });
+        Ok(CommandAdapter { how, tables, hello, wait: Duration::from_secs(binding.wait), unbound, untimed })
     }
 
     /// Whether bytes of any kind reach the program: in a file they do, on a command line they need not.
@@ -124,7 +152,7 @@ impl Adapter for CommandAdapter {
 
     fn provides(&self) -> Vec<&'static str> {
         let given = [("process", true), ("http", !self.how.effects.0.is_empty())];
-        let more = [("clock", self.how.moves_clock), ("raw", self.passes_bytes())];
+        let more = [("clock", self.how.moves_clock()), ("raw", self.passes_bytes())];
         given.into_iter().chain(more).filter(|(_, has)| *has).map(|(name, _)| name).collect()
     }
 
@@ -171,11 +199,14 @@ impl Adapter for CommandAdapter {
         let never = self.how.effects.0.iter().filter(|outside| !outside.was_reached()).map(|outside| &outside.name);
         let never = never.chain(&self.unbound).filter(|_| failed);
         let never = never.map(|effect| format!("nothing ever reached `{effect}`: is downstream.{effect} bound?"));
-        silent.chain(never).collect()
+        let untimed = self.untimed.iter().map(|why| {
+            format!("no step could move the clock: a call is not told the time by {{now}}, and it cannot be kept here: {why}")
+        });
+        silent.chain(never).chain(untimed).collect()
     }
 
     fn clock_base(&self) -> i64 {
-        if self.how.moves_clock {
+        if self.how.moves_clock() {
             return EPOCH;
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -187,7 +218,7 @@ impl Adapter for CommandAdapter {
     }
 
     fn session(&self, setting: &Setting<'_>) -> Result<Box<dyn Session>, StartError> {
-        Ok(Box::new(CommandSession::new(Arc::clone(&self.how), setting)))
+        Ok(Box::new(CommandSession::new(Arc::clone(&self.how), setting)?))
     }
 }
 

@@ -4,6 +4,8 @@
 mod adapter;
 mod reply;
 mod session;
+#[cfg_attr(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")), path = "untimed.rs")]
+mod time;
 mod worker;
 
 pub use adapter::CommandAdapter;

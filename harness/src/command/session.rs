@@ -12,13 +12,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use nack_contracts::{Contract, Map};
 use rustix::process::Signal;
 
-use super::adapter::How;
+use super::adapter::{How, TimeBy};
+use super::time::{self, Time};
 use super::worker::Worker;
 use crate::adapter::Setting;
 use crate::binding::{Placeholder, argument};
 use crate::clock::Clock;
 use crate::outside::Downstream;
-use crate::process::{Process, wait_on, works};
+use crate::process::{Command, Process, wait_on, works};
 use crate::session::{Directive, Event, Killed, Said, Seen, Session, StartError, Watch};
 use crate::store::Translation;
 
@@ -38,6 +39,8 @@ pub(super) struct CommandSession {
     store: String,
     words: Arc<Translation>,
     clock: Arc<Clock>,
+    /// The time of the programs, where it is kept for them.
+    time: Option<Time>,
     folder: PathBuf,
     /// How many arguments were written to files.
     files: usize,
@@ -46,23 +49,49 @@ pub(super) struct CommandSession {
     last_words: BTreeMap<String, Said>,
     /// What calls left behind when they ended.
     left: Vec<String>,
+    /// Where it is told of each worker's call whether it was in the case's time.
+    logs: BTreeMap<String, PathBuf>,
+    uncontrolled: Option<String>,
 }
 
 impl CommandSession {
-    pub(super) fn new(how: Arc<How>, setting: &Setting<'_>) -> CommandSession {
-        CommandSession {
+    pub(super) fn new(how: Arc<How>, setting: &Setting<'_>) -> Result<CommandSession, StartError> {
+        let time = (how.time == TimeBy::Tracer).then(|| Time::begin(&setting.clock, setting.folder)).transpose();
+        let time = time.map_err(|error| StartError(format!("no time could be kept for its programs: {error}")))?;
+        Ok(CommandSession {
             how,
             contract: setting.contract.clone(),
             store: setting.store.to_owned(),
             words: Arc::clone(&setting.words),
             clock: Arc::clone(&setting.clock),
+            time,
             folder: setting.folder.to_owned(),
             files: 0,
             workers: BTreeMap::new(),
             ready: VecDeque::new(),
             last_words: BTreeMap::new(),
             left: Vec::new(),
+            logs: BTreeMap::new(),
+            uncontrolled: None,
+        })
+    }
+
+    /// Lets the same time pass in the case and for its programs.
+    fn meet(&mut self) {
+        if let Some(time) = &mut self.time {
+            time.meet(&self.clock);
         }
+    }
+
+    /// A call's command, in the case's time where that is kept for it.
+    fn command(&mut self, worker: &str, call: &str, argv: Vec<OsString>) -> Result<Command, StartError> {
+        let command = self.how.calls[call].command.with(argv);
+        let Some(time) = &mut self.time else { return Ok(command) };
+        let words = time.words(&self.clock, worker, command.words());
+        let (words, log) =
+            words.map_err(|error| StartError(format!("nothing could be started in the case's time: {error}")))?;
+        self.logs.insert(worker.to_owned(), log);
+        Ok(command.instead(words))
     }
 
     /// The outside of a call. A port that nobody is to answer at may be lost to a stranger while it is shut; nobody was
@@ -101,7 +130,7 @@ impl CommandSession {
 
     /// What the program is told of the time.
     fn now(&self, worker: &str) -> i64 {
-        if self.how.moves_clock {
+        if self.how.moves_clock() {
             return self.clock.now(worker);
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -127,9 +156,14 @@ impl CommandSession {
 
     /// Gives every call a turn.
     fn turn(&mut self) {
+        self.meet();
         for name in self.workers.keys().cloned().collect::<Vec<_>>() {
             let Some(worker) = self.workers.get_mut(&name) else { continue };
-            self.how.calls[&worker.call].command.remember_of(worker.process());
+            let started = worker.process().number();
+            let program = if self.time.is_some() { time::program(started) } else { Some(started) };
+            if let Some(program) = program {
+                self.how.calls[&worker.call].command.remember_of(program);
+            }
             let event = worker.turn();
             self.hear(&name, event);
         }
@@ -137,6 +171,9 @@ impl CommandSession {
 
     fn hear(&mut self, name: &str, event: Option<Event>) {
         let Some(event) = event else { return };
+        if let Some(time) = &self.time {
+            time.hold(name, matches!(event, Event::Point(_) | Event::Reaches(_) | Event::Effect { .. }));
+        }
         if matches!(event, Event::Reply(_) | Event::Ended | Event::Error { .. } | Event::Died(_)) {
             self.bury(name);
         }
@@ -147,6 +184,13 @@ impl CommandSession {
     fn bury(&mut self, name: &str) -> Option<crate::process::Ended> {
         let mut worker = self.workers.remove(name)?;
         let ended = worker.end();
+        self.meet();
+        if let Some(time) = &self.time {
+            time.leave(name);
+        }
+        if let Some(log) = self.logs.remove(name) {
+            self.uncontrolled = self.uncontrolled.take().or_else(|| Time::left(&log));
+        }
         self.last_words.insert(name.to_owned(), worker.said());
         for left in &ended.left {
             self.left.push(format!("{name}: {left}"));
@@ -162,8 +206,8 @@ impl Session for CommandSession {
         }
         let downstream = self.downstream(&watch)?;
         let argv = self.argv(worker, call, args, &downstream)?;
+        let process = Process::start(&self.command(worker, call, argv)?)?;
         let bound = &self.how.calls[call];
-        let process = Process::start(&bound.command.with(argv))?;
         self.last_words.remove(worker);
         self.workers.insert(worker.to_owned(), Worker::new(call, process, downstream, bound.replies.clone()));
         Ok(())
@@ -200,7 +244,12 @@ impl Session for CommandSession {
     }
 
     fn resume(&mut self, worker: &str, directive: Directive) {
+        self.meet();
         let event = self.workers.get_mut(worker).and_then(|worker| worker.resume(directive));
+        // Only now, when the answer is on its way.
+        if let Some(time) = &self.time {
+            time.hold(worker, false);
+        }
         self.hear(worker, event);
     }
 
@@ -230,6 +279,16 @@ impl Session for CommandSession {
         self.workers.get(worker).is_some_and(Worker::in_vain)
     }
 
+    fn stand_still(&mut self, stands: bool) {
+        if let Some(time) = &self.time {
+            time.stand_still(stands);
+        }
+    }
+
+    fn uncontrolled(&mut self) -> Option<String> {
+        self.uncontrolled.take()
+    }
+
     fn transactions(&self) -> Option<Vec<Vec<(String, i64)>>> {
         None
     }
@@ -247,6 +306,7 @@ impl Session for CommandSession {
     }
 
     fn cont(&mut self, worker: &str) -> bool {
+        self.meet();
         self.workers.get(worker).is_some_and(|worker| worker.process().signal(Signal::CONT))
     }
 

@@ -45,6 +45,13 @@ impl Environment {
     }
 }
 
+/// By which name a process was started in the end, as far as the system tells. Links in it mean something, to Python's
+/// virtual environments above all, so they are kept.
+fn called(process: u32) -> Option<String> {
+    let words = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
+    String::from_utf8(words.split(|byte| *byte == 0).next()?.to_vec()).ok()
+}
+
 impl Command {
     /// A command that may take [`START_WITHIN`] to answer `hello`.
     #[must_use]
@@ -68,10 +75,10 @@ impl Command {
         }
     }
 
-    /// What really runs, if that is not known yet.
-    pub(crate) fn remember_of(&self, process: &Process) {
+    /// What a process of this number really runs, if that is not known yet.
+    pub(crate) fn remember_of(&self, process: u32) {
         if self.executable.get().is_none() {
-            self.remember(process.called().as_deref());
+            self.remember(called(process).as_deref());
         }
     }
 
@@ -80,6 +87,17 @@ impl Command {
         let (folder, executable) = (self.folder.clone(), self.executable.clone());
         let argv = argv.into_iter().map(Into::into).collect();
         Command { argv, folder, environment: self.environment.clone(), start_within: self.start_within, executable }
+    }
+
+    /// Its words, the first of which is what really runs.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let program = self.program().into_os_string();
+        [program].into_iter().chain(self.argv.iter().skip(1).cloned()).collect()
+    }
+
+    /// The same folder and variables, for a command line that runs it by something else.
+    pub(crate) fn instead(&self, argv: Vec<OsString>) -> Command {
+        Command { executable: OnceLock::new(), ..self.with(argv) }
     }
 
     /// Whether there is such a program.

@@ -175,11 +175,9 @@ impl Process {
         reap::family(self.pid, &self.mark)
     }
 
-    /// By which name it was started in the end, as far as the system tells. Links in it mean something, to Python's
-    /// virtual environments above all, so they are kept.
-    pub(crate) fn called(&self) -> Option<String> {
-        let words = std::fs::read(format!("/proc/{}/cmdline", self.pid.as_raw_pid())).ok()?;
-        String::from_utf8(words.split(|byte| *byte == 0).next()?.to_vec()).ok()
+    /// Its number.
+    pub(crate) fn number(&self) -> u32 {
+        self.pid.as_raw_pid().unsigned_abs()
     }
 
     /// Sends a signal to the process and all of its group.

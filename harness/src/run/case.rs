@@ -243,6 +243,9 @@ impl CaseRun<'_> {
             self.hear(&worker);
         }
         let left = self.session.finish();
+        if let Some(why) = self.session.uncontrolled() {
+            self.trouble(BecauseKind::Clock, why);
+        }
         if !left.is_empty() {
             self.notes.push(format!("it left processes behind, which were ended: {}", left.join(", ")));
         }

@@ -96,6 +96,7 @@ impl CaseRun<'_> {
                 return None;
             }
         };
+        self.session.stand_still(true);
         self.note("harness", "takes the write lock of the store: whoever goes on to write waits".to_owned());
         self.wake();
         let deadline = Instant::now() + self.at_write_after * 10;
@@ -120,6 +121,7 @@ impl CaseRun<'_> {
 
     fn allow_writes(&mut self, lock: Box<dyn Any>) {
         drop(lock);
+        self.session.stand_still(false);
         self.note("harness", "gives the write lock back".to_owned());
     }
 

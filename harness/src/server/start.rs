@@ -79,7 +79,7 @@ impl Server {
             probed: None,
         };
         let address = starting.ready(&how.server.ready, how.command.start_within)?;
-        how.command.remember(starting.process.called().as_deref());
+        how.command.remember_of(starting.process.number());
         let Starting { process, printed, .. } = starting;
         Ok(Server { process, printed, _port: port, address, told: now, workers: BTreeSet::new() })
     }

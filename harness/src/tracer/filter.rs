@@ -6,7 +6,7 @@ use super::sys::Instruction;
 /// The architecture whose calls are understood.
 pub(super) const ARCH: u32 = 0xc000_003e;
 /// The bit in the numbers of the x32 table.
-const X32: u32 = 0x4000_0000;
+pub(super) const X32: u32 = 0x4000_0000;
 
 /// A call that stops.
 #[derive(Debug)]
@@ -14,12 +14,12 @@ pub(super) struct Rule {
     pub(super) number: i64,
     /// The system's own name for it.
     pub(super) name: &'static str,
-    when: When,
+    pub(super) when: When,
 }
 
 /// What an argument must be for a call to stop.
 #[derive(Clone, Copy, Debug)]
-enum When {
+pub(super) enum When {
     Always,
     /// One of these bits is set in this argument.
     Any(u8, u32),
@@ -27,6 +27,8 @@ enum When {
     OnlyFirst(u8, u32, u32),
     /// The argument is one of these.
     OneOf(u8, &'static [u32]),
+    /// The argument is one of these, and another is a pointer to something.
+    OneOfPointing(u8, &'static [u32], u8),
 }
 
 /// Opens that may change names or bytes. The last is `O_TMPFILE` without the bits it shares with `O_DIRECTORY`.
@@ -48,15 +50,15 @@ const CHANGING_IOCTLS: &[u32] = &[
     0xf505,
 ];
 
-const fn rule(number: i64, name: &'static str) -> Rule {
+pub(super) const fn rule(number: i64, name: &'static str) -> Rule {
     Rule { number, name, when: When::Always }
 }
 
-const fn if_(number: i64, name: &'static str, when: When) -> Rule {
+pub(super) const fn if_(number: i64, name: &'static str, when: When) -> Rule {
     Rule { number, name, when }
 }
 
-/// Every call that stops, at least with some arguments.
+/// Every call that may change a store, and so stops, at least with some arguments.
 pub(super) const RULES: &[Rule] = &[
     rule(libc::SYS_write, "write"),
     rule(libc::SYS_pwrite64, "pwrite64"),
@@ -118,19 +120,24 @@ const fn load(offset: u32) -> Instruction {
     Instruction(LOAD, 0, 0, offset)
 }
 
-/// The lower half of an argument. Every argument looked at is a 32-bit one to the kernel.
+/// The lower half of an argument. Every argument looked at is a 32-bit one to the kernel, or a pointer.
 const fn argument(index: u8) -> Instruction {
     load(16 + 8 * index as u32)
+}
+
+/// The upper half of an argument.
+const fn upper(index: u8) -> Instruction {
+    load(20 + 8 * index as u32)
 }
 
 const STOP: Instruction = Instruction(RETURN, 0, 0, libc::SECCOMP_RET_TRACE);
 const PASS: Instruction = Instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW);
 
-/// The filter. Calls by another table than the 64-bit one stop always: a number means something else there.
-pub(super) fn program() -> Vec<Instruction> {
+/// The filter of these rules. Calls by another table than the 64-bit one stop always: a number means something else there.
+pub(super) fn program<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Vec<Instruction> {
     let mut program =
         vec![load(4), Instruction(IF_EQUAL, 1, 0, ARCH), STOP, load(0), Instruction(IF_ANY, 0, 1, X32), STOP];
-    for rule in RULES {
+    for rule in rules {
         let then = condition(rule.when);
         program.push(Instruction(IF_EQUAL, 0, then.len() as u8, rule.number as u32));
         program.extend(then);
@@ -155,6 +162,24 @@ fn condition(when: When) -> Vec<Instruction> {
             then.push(PASS);
             then
         }
+        When::OneOfPointing(index, values, pointer) => {
+            let mut then = vec![argument(index)];
+            let points = [
+                argument(pointer),
+                Instruction(IF_EQUAL, 0, 2, 0),
+                upper(pointer),
+                Instruction(IF_EQUAL, 1, 0, 0),
+                STOP,
+                PASS,
+            ];
+            for (at, value) in values.iter().enumerate() {
+                // Over the values behind it, and the pass behind them.
+                then.push(Instruction(IF_EQUAL, (values.len() - at) as u8, 0, *value));
+            }
+            then.push(PASS);
+            then.extend(points);
+            then
+        }
     }
 }
 
@@ -175,7 +200,10 @@ mod tests {
                     value = match k {
                         0 => number,
                         4 => arch,
-                        argument => args[(argument as usize - 16) / 8] as u32,
+                        argument => {
+                            let whole = args[(argument as usize - 16) / 8];
+                            if argument % 8 == 0 { whole as u32 } else { (whole >> 32) as u32 }
+                        }
                     };
                     continue;
                 }
@@ -188,23 +216,46 @@ mod tests {
         }
     }
 
+    fn all() -> impl Iterator<Item = &'static Rule> {
+        RULES.iter().chain(super::super::clock::RULES)
+    }
+
     proptest! {
         #[test]
-        fn exactly_what_the_rules_name_stops(number in 0..500_u32, bits in any::<u32>()) {
-            let stops = RULES.iter().filter(|rule| rule.number == i64::from(number)).any(|rule| match rule.when {
-                When::Always => true,
-                When::Any(_, wanted) => bits & wanted != 0,
-                When::OnlyFirst(_, bit, without) => bits & bit != 0 && bits & without == 0,
-                When::OneOf(_, values) => values.contains(&bits),
-            });
-            let found = run(&program(), ARCH, number, [u64::from(bits); 6]);
-            prop_assert_eq!(found, if stops { STOP } else { PASS });
+        fn exactly_what_the_rules_name_stops(
+            rule in prop::sample::select(all().collect::<Vec<_>>()),
+            other in 0..500_i64,
+            argument in prop_oneof![any::<u64>(), any::<u32>().prop_map(u64::from), 0..400_u64, any::<u32>().prop_map(|half| u64::from(half) << 32)],
+        ) {
+            for number in [rule.number, other] {
+                let bits = argument as u32;
+                // The rule that comes first counts.
+                let stops = all().find(|rule| rule.number == number).is_some_and(|rule| match rule.when {
+                    When::Always => true,
+                    When::Any(_, wanted) => bits & wanted != 0,
+                    When::OnlyFirst(_, bit, without) => bits & bit != 0 && bits & without == 0,
+                    When::OneOf(_, values) => values.contains(&bits),
+                    When::OneOfPointing(_, values, _) => values.contains(&bits) && argument != 0,
+                });
+                let found = run(&program(all()), ARCH, number as u32, [argument; 6]);
+                prop_assert_eq!(found, if stops { STOP } else { PASS });
+            }
         }
     }
 
     #[test]
+    fn a_call_that_points_to_no_limit_does_not_stop() {
+        let futex =
+            |operation, limit| run(&program(all()), ARCH, libc::SYS_futex as u32, [0, operation, 0, limit, 0, 0]);
+        assert_eq!(futex(0, 1), STOP);
+        assert_eq!(futex(397, 1 << 32), STOP);
+        assert_eq!(futex(0, 0), PASS);
+        assert_eq!(futex(1, 1), PASS);
+    }
+
+    #[test]
     fn each_changing_ioctl_stops_and_another_does_not() {
-        let ioctl = |request| run(&program(), ARCH, libc::SYS_ioctl as u32, [0, request, 0, 0, 0, 0]);
+        let ioctl = |request| run(&program(RULES), ARCH, libc::SYS_ioctl as u32, [0, request, 0, 0, 0, 0]);
         for request in CHANGING_IOCTLS {
             assert_eq!(ioctl(u64::from(*request)), STOP, "{request:x}");
         }
@@ -213,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_call_of_another_table_stops() {
-        assert_eq!(run(&program(), 0x4000_0003, 3, [0; 6]), STOP);
-        assert_eq!(run(&program(), ARCH, X32 | 3, [0; 6]), STOP);
+        assert_eq!(run(&program(RULES), 0x4000_0003, 3, [0; 6]), STOP);
+        assert_eq!(run(&program(RULES), ARCH, X32 | 3, [0; 6]), STOP);
     }
 }

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::clock::{Clock, Taken};
+use super::filter;
 use super::record::{Pending, Record};
 use super::sys::{self, Change, Entry, Resume, Tid, Unseen};
 use super::thread;
@@ -45,6 +47,7 @@ enum Thread {
 /// A run that is followed.
 pub(super) struct Follow<'a> {
     record: &'a mut Record,
+    clock: Option<Clock>,
     first: Tid,
     threads: HashMap<Tid, Thread>,
     flight: Option<Tid>,
@@ -60,11 +63,12 @@ pub(super) struct Follow<'a> {
 }
 
 impl<'a> Follow<'a> {
-    pub(super) fn new(record: &'a mut Record, first: Tid, kill_at: Option<u64>) -> Follow<'a> {
+    pub(super) fn new(record: &'a mut Record, first: Tid, kill_at: Option<u64>, clock: Option<Clock>) -> Follow<'a> {
         let threads = HashMap::from([(first, Thread::Runs)]);
         let (flight, queue) = (None, VecDeque::new());
         Follow {
             record,
+            clock,
             first,
             threads,
             flight,
@@ -82,9 +86,13 @@ impl<'a> Follow<'a> {
     pub(super) fn run(&mut self, signals: &OwnedFd) -> (Option<Ended>, bool) {
         let (mut hung_up, mut deadline) = (false, None::<Instant>);
         loop {
+            let mut happened = false;
             loop {
                 match sys::next_change() {
-                    Ok(Some((tid, change))) => self.change(tid, change),
+                    Ok(Some((tid, change))) => {
+                        happened = true;
+                        self.change(tid, change);
+                    }
                     Ok(None) => break,
                     // There is nobody left to wait for.
                     Err(_) => return (self.ended, true),
@@ -109,13 +117,22 @@ impl<'a> Follow<'a> {
                 // Forking may have been faster.
                 self.kill();
             }
-            let left = deadline.map(|over| timespec(over.saturating_duration_since(now)));
+            let left = deadline.map(|over| over.saturating_duration_since(now));
+            let left = left.into_iter().chain(self.turn(happened)).min().map(timespec);
             // An interrupted wait is a short one.
             let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], left.as_ref());
             while let Some(signal) = sys::next_signal(signals) {
                 hung_up |= signal == libc::SIGHUP;
             }
         }
+    }
+
+    /// Lets virtual time go on if it may; after how long to ask again.
+    fn turn(&mut self, happened: bool) -> Option<Duration> {
+        let clock = self.clock.as_mut().filter(|_| !self.killed)?;
+        let look = clock.turn(self.threads.keys().copied(), happened);
+        clock.unsupported.drain(..).for_each(|what| self.record.unsupported(what));
+        look
     }
 
     /// Kills every process. Their threads report their ends.
@@ -148,6 +165,9 @@ impl<'a> Follow<'a> {
         // stop what it did.
         self.threads.remove(&tid);
         self.record.gone(tid);
+        if let Some(clock) = &mut self.clock {
+            clock.gone(tid);
+        }
         if tid == self.first {
             self.ended = Some(how);
         }
@@ -155,19 +175,21 @@ impl<'a> Follow<'a> {
     }
 
     fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
+        if let Some(clock) = &mut self.clock {
+            clock.moves(tid);
+        }
         match event {
             libc::PTRACE_EVENT_SECCOMP => match sys::entry(tid) {
-                Ok(entry) if self.flight.is_some() => {
-                    self.threads.insert(tid, Thread::Waits(entry));
-                    self.queue.push_back(tid);
-                }
-                Ok(entry) => self.enter(tid, &entry),
+                Ok(entry) => self.trapped(tid, entry),
                 Err(error) => self.blind(tid, error),
             },
             libc::PTRACE_EVENT_EXEC => {
                 // The process's other threads are gone, and this one has the first's number, whose end nobody reports.
                 self.began |= tid == self.first;
                 self.threads.insert(tid, Thread::Runs);
+                if let Some(clock) = &mut self.clock {
+                    clock.executed(tid);
+                }
                 sys::resume(tid, Resume::On(0));
                 self.landed(tid);
             }
@@ -179,10 +201,28 @@ impl<'a> Follow<'a> {
                 sys::resume(tid, Resume::On(0));
             }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
+                // Whoever was killed in it has the kernel end what it made, too.
+                if let Some(clock) = &mut self.clock
+                    && let Ok(child) = sys::newborn(tid)
+                    && !self.threads.contains_key(&child)
+                {
+                    clock.born(child);
+                }
                 sys::resume(tid, Resume::On(0));
             }
-            EVENT_STOP if signal == libc::SIGTRAP => sys::resume(tid, Resume::On(0)),
-            EVENT_STOP => sys::resume(tid, Resume::Listen),
+            EVENT_STOP if signal == libc::SIGTRAP => {
+                if let Some(clock) = &mut self.clock {
+                    clock.interrupted(tid);
+                }
+                sys::resume(tid, Resume::On(0));
+            }
+            EVENT_STOP => {
+                if let Some(clock) = &mut self.clock {
+                    clock.halts(tid);
+                }
+                sys::resume(tid, Resume::Listen);
+            }
+            0 if signal == AT_RETURN && self.clock.as_mut().is_some_and(|clock| clock.returned(tid)) => self.go_on(tid),
             0 if signal == AT_RETURN => match sys::returned(tid) {
                 Ok(result) => {
                     self.returns(tid, result);
@@ -190,7 +230,27 @@ impl<'a> Follow<'a> {
                 }
                 Err(error) => self.blind(tid, error),
             },
-            _ => sys::resume(tid, Resume::On(signal)),
+            _ => {
+                if let Some(clock) = &mut self.clock {
+                    clock.signalled(tid, signal);
+                }
+                sys::resume(tid, Resume::On(signal));
+            }
+        }
+    }
+
+    /// A thread stands at the entry of a call that stops it.
+    fn trapped(&mut self, tid: Tid, entry: Entry) {
+        let native = entry.arch == filter::ARCH;
+        let taken = self.clock.as_mut().filter(|_| native).map_or(Taken::NotOurs, |clock| clock.enter(tid, &entry));
+        match taken {
+            Taken::Goes(how) => sys::resume(tid, how),
+            Taken::NotOurs if !self.record.minds(&entry) => sys::resume(tid, Resume::On(0)),
+            Taken::NotOurs if self.flight.is_some() => {
+                self.threads.insert(tid, Thread::Waits(entry));
+                self.queue.push_back(tid);
+            }
+            Taken::NotOurs => self.enter(tid, &entry),
         }
     }
 

@@ -14,6 +14,7 @@ use self::bytes::Before;
 use self::names::{Moved, Opened};
 use self::sends::Channels;
 use super::calls::{self, Call, Named, Offset};
+use super::filter;
 use super::log_file::{Entry as Logged, Writer};
 use super::store::{LARGEST, Spot, Store};
 use super::sys::{Entry, Tid};
@@ -76,6 +77,8 @@ enum Expected {
 /// What writes the log.
 #[derive(Debug)]
 pub(super) struct Record {
+    /// Whether there is a store.
+    records: bool,
     store: Store,
     channels: Channels,
     writer: Writer,
@@ -94,11 +97,16 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Starts the log with the store as it is in this folder.
-    pub(super) fn start(folder: &Path, mut writer: Writer) -> io::Result<Record> {
-        let (store, tree) = Store::open(folder)?;
-        writer.write(&Logged::Start(tree))?;
+    /// Starts the log with the store as it is in this folder. Without one, nothing is recorded but what went wrong.
+    pub(super) fn start(folder: Option<&Path>, mut writer: Writer) -> io::Result<Record> {
+        let mut store = Store::none();
+        if let Some(folder) = folder {
+            let tree;
+            (store, tree) = Store::open(folder)?;
+            writer.write(&Logged::Start(tree))?;
+        }
         Ok(Record {
+            records: folder.is_some(),
             store,
             channels: Channels::of_this_process()?,
             writer,
@@ -167,10 +175,17 @@ impl Record {
         self.ops += 1;
     }
 
+    /// Whether a call may be one to record: it may change a store, or is of a table where its number means something else.
+    pub(super) fn minds(&self, entry: &Entry) -> bool {
+        entry.arch != filter::ARCH
+            || filter::X32 & entry.number as u32 != 0
+            || (self.records && filter::name(entry.number).is_some())
+    }
+
     /// A call at its entry; what to do when it returns, if anything.
     pub(super) fn entry(&mut self, tid: Tid, entry: &Entry) -> Option<Pending> {
         self.closes();
-        let name = super::filter::name(entry.number).unwrap_or("call");
+        let name = filter::name(entry.number).unwrap_or("call");
         let found = calls::read(tid, entry).and_then(|named| match named {
             Some(named) => self.expect(tid, named),
             None => Ok(None),

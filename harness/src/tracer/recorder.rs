@@ -1,17 +1,17 @@
 //! The harness's side of a recording: the command line that records, and what came of it.
 
-use std::env;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use rustix::process::{Pid, Signal, kill_process};
 use thiserror::Error;
 
+use super::READY;
+use super::clock::VirtualClock;
 use super::log_file::{self, Entry, Refusal};
-use super::run::Order;
-use super::{READY, WORD};
+use super::order::Order;
 use crate::disk::folder::{Difference, difference};
 use crate::disk::log::{Op, Recording, What};
 use crate::disk::tree::Misfit;
@@ -22,6 +22,7 @@ pub struct Recorder {
     store: PathBuf,
     log: PathBuf,
     kill_at: Option<u64>,
+    clock: Option<(PathBuf, usize)>,
 }
 
 /// Why there is no recording that could be judged. The first is a case that is not supported, the others leave it
@@ -60,7 +61,7 @@ impl Recorder {
     /// Records what happens to a store, a folder that exists, into a log file, which must not.
     #[must_use]
     pub fn new(store: impl Into<PathBuf>, log: impl Into<PathBuf>) -> Recorder {
-        Recorder { store: store.into(), log: log.into(), kill_at: None }
+        Recorder { store: store.into(), log: log.into(), kill_at: None, clock: None }
     }
 
     /// Kills everything with SIGKILL right behind the n-th operation of the log.
@@ -70,20 +71,27 @@ impl Recorder {
         self
     }
 
+    /// Runs the program in virtual time, as one of its workers.
+    #[must_use]
+    pub fn clock(mut self, clock: &VirtualClock, worker: usize) -> Recorder {
+        self.clock = Some((clock.path().to_owned(), worker));
+        self
+    }
+
     /// The command line that runs a program under the tracer. It has the program's pipes, status and group; signals
     /// are to be sent to the group, as the tracer itself passes none on.
     ///
     /// # Errors
     /// This program does not know its own path.
     pub fn command(&self, argv: impl IntoIterator<Item = impl Into<OsString>>) -> io::Result<Vec<OsString>> {
-        let mut words: Vec<OsString> = vec![env::current_exe()?.into(), WORD.into()];
-        words.extend(["--log".into(), self.log.clone().into(), "--store".into(), self.store.clone().into()]);
-        if let Some(operations) = self.kill_at {
-            words.extend(["--kill-at".into(), operations.to_string().into()]);
+        Order {
+            log: self.log.clone(),
+            store: Some(self.store.clone()),
+            kill_at: self.kill_at,
+            clock: self.clock.clone(),
+            argv: argv.into_iter().map(Into::into).collect(),
         }
-        words.push("--".into());
-        words.extend(argv.into_iter().map(Into::into));
-        Ok(words)
+        .command()
     }
 
     /// Where the log is now. Asked while the subject rests, it tells what the subject did before from what it does
@@ -109,31 +117,20 @@ impl Recorder {
     /// name for name, what the recorded operations make of it.
     pub fn finish(&self, marks: &[(u64, u32)]) -> Result<Recording, Unrecorded> {
         let mut recording = Recording::default();
-        let (mut unsupported, mut broken, mut whole) = (Vec::new(), Vec::new(), false);
+        let entries = log_file::read(&self.log)?;
+        whole(&entries)?;
         let mut marks = marks.iter().peekable();
-        for (position, entry) in log_file::read(&self.log)? {
+        for (position, entry) in entries {
             while let Some((_, number)) = marks.next_if(|(marked, _)| *marked <= position) {
                 recording.ops.push(mark(*number));
             }
             match entry {
                 Entry::Start(start) => recording.start = start,
                 Entry::Op(op) => recording.ops.push(op),
-                Entry::Refused(Refusal::NotStarted(why)) => return Err(Unrecorded::NotStarted(why)),
-                Entry::Refused(Refusal::Unsupported(why)) | Entry::Unsupported(why) => unsupported.push(why),
-                Entry::Broken(why) => broken.push(why),
-                Entry::End => whole = true,
+                _ => {}
             }
         }
         recording.ops.extend(marks.map(|(_, number)| mark(*number)));
-        if !unsupported.is_empty() {
-            return Err(Unrecorded::Unsupported(unsupported));
-        }
-        if !broken.is_empty() {
-            return Err(Unrecorded::Broken(broken));
-        }
-        if !whole {
-            return Err(Unrecorded::NoEnd);
-        }
         let mut tree = recording.start.clone();
         for (at, op) in recording.ops.iter().enumerate() {
             tree.apply(&op.what).map_err(|why| Unrecorded::Misfit { at, why })?;
@@ -150,26 +147,27 @@ impl Recorder {
     }
 }
 
-fn mark(number: u32) -> Op {
-    Op { actor: 0, call: "mark".into(), what: What::Mark { number } }
+/// Whether a log tells of a run that was followed to its end.
+pub(super) fn whole(entries: &[(u64, Entry)]) -> Result<(), Unrecorded> {
+    let (mut unsupported, mut broken, mut whole) = (Vec::new(), Vec::new(), false);
+    for (_, entry) in entries {
+        match entry {
+            Entry::Refused(Refusal::NotStarted(why)) => return Err(Unrecorded::NotStarted(why.clone())),
+            Entry::Refused(Refusal::Unsupported(why)) | Entry::Unsupported(why) => unsupported.push(why.clone()),
+            Entry::Broken(why) => broken.push(why.clone()),
+            Entry::End => whole = true,
+            Entry::Start(_) | Entry::Op(_) => {}
+        }
+    }
+    if !unsupported.is_empty() {
+        return Err(Unrecorded::Unsupported(unsupported));
+    }
+    if !broken.is_empty() {
+        return Err(Unrecorded::Broken(broken));
+    }
+    if whole { Ok(()) } else { Err(Unrecorded::NoEnd) }
 }
 
-/// Reads the command line of a tracer; nothing if it is another one.
-pub(super) fn order(words: &[OsString]) -> Option<Order> {
-    let [log_word, log, store_word, store, rest @ ..] = words else { return None };
-    if log_word != "--log" || store_word != "--store" {
-        return None;
-    }
-    let (kill_at, rest) = match rest {
-        [word, operations, rest @ ..] if word == "--kill-at" => (Some(operations.to_str()?.parse().ok()?), rest),
-        rest => (None, rest),
-    };
-    let [dashes, argv @ ..] = rest else { return None };
-    let path = |word: &OsString| Path::new(word).to_owned();
-    (dashes == "--" && !argv.is_empty()).then(|| Order {
-        log: path(log),
-        store: path(store),
-        kill_at,
-        argv: argv.to_vec(),
-    })
+fn mark(number: u32) -> Op {
+    Op { actor: 0, call: "mark".into(), what: What::Mark { number } }
 }

@@ -6,29 +6,21 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
 use std::process;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getpid, getrlimit, kill_process, set_child_subreaper, setrlimit};
 use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
 
+use super::clock::{self, Clock, VirtualClock};
 use super::filter;
 use super::follow::{Ended, Follow};
 use super::log_file::{Entry, Refusal, Writer};
+use super::order::Order;
 use super::record::Record;
 use super::sys::{self, Held, Step, Tid};
 
 /// The exit status when there is no program whose status could be told. Why stands in the log, if it could be written.
 const NO_PROGRAM: i32 = 127;
-
-/// What the tracer is asked to do.
-#[derive(Debug)]
-pub(super) struct Order {
-    pub(super) log: PathBuf,
-    pub(super) store: PathBuf,
-    pub(super) kill_at: Option<u64>,
-    pub(super) argv: Vec<std::ffi::OsString>,
-}
 
 /// Runs the program, and ends as it does.
 pub(super) fn run(order: Order) -> ! {
@@ -47,13 +39,16 @@ fn followed(order: Order) -> io::Result<Ended> {
     set_child_subreaper(Some(getpid()))?;
     pin()?;
     let argv = order.argv.into_iter().map(|word| CString::new(word.into_vec())).collect::<Result<Vec<_>, _>>()?;
-    let held = sys::fork_held(&argv, &filter::program())?;
+    let clock = order.clock.map(|(path, worker)| VirtualClock::open(&path).map(|page| Clock::new(page, worker)));
+    let clock = clock.transpose()?;
+    let rules = order.store.iter().flat_map(|_| filter::RULES).chain(clock.iter().flat_map(|_| clock::RULES));
+    let held = sys::fork_held(&argv, &filter::program(rules))?;
     if let Err(error) = sys::seize(held.pid) {
         writer.write(&Entry::Refused(Refusal::Unsupported(refused(held.pid, &error))))?;
         kill(held.pid);
         return Err(error);
     }
-    let mut record = match Record::start(&order.store, writer) {
+    let mut record = match Record::start(order.store.as_deref(), writer) {
         Ok(record) => record,
         Err(error) => {
             kill(held.pid);
@@ -63,7 +58,7 @@ fn followed(order: Order) -> io::Result<Ended> {
     let_go_of_pipes()?;
     allow_many_files();
     held.release()?;
-    let mut follow = Follow::new(&mut record, held.pid, order.kill_at);
+    let mut follow = Follow::new(&mut record, held.pid, order.kill_at, clock);
     let (ended, vanished) = follow.run(&signals);
     let began = follow.began;
     if let Some(refusal) = (!began).then(|| not_begun(&held)).flatten() {

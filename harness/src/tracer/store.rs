@@ -47,9 +47,14 @@ pub(super) struct Spot {
 }
 
 impl Store {
+    /// No store at all.
+    pub(super) fn none() -> Store {
+        Store { known: HashMap::new(), handles: HashMap::new(), device: 0, next: 0 }
+    }
+
     /// The store in a folder, and what is in it.
     pub(super) fn open(folder: &Path) -> io::Result<(Store, Tree)> {
-        let mut store = Store { known: HashMap::new(), handles: HashMap::new(), device: 0, next: 0 };
+        let mut store = Store::none();
         let tree = folder::read(folder, |inode, metadata| {
             store.known.insert(Key::of(metadata), inode);
             store.next = store.next.max(inode.0 + 1);

@@ -1,4 +1,5 @@
-//! The system calls of tracing, each behind a safe function. All of the project's `unsafe` is here.
+//! The system calls of tracing, each behind a safe function. All of the project's `unsafe` is in this
+//! module: here, where registers and memory are changed, and where time is kept.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_void};
@@ -115,7 +116,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
-fn ptrace(request: libc::c_uint, tid: Tid, address: usize, data: usize) -> io::Result<libc::c_long> {
+pub(super) fn ptrace(request: libc::c_uint, tid: Tid, address: usize, data: usize) -> io::Result<libc::c_long> {
     // SAFETY: each caller passes what the request asks for; where the kernel writes, the memory is the caller's.
     match unsafe { libc::ptrace(request, tid, address, data) } {
         -1 => Err(io::Error::last_os_error()),
@@ -210,6 +211,13 @@ pub(super) fn result_register(tid: Tid) -> io::Result<i64> {
     ptrace(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as usize)?;
     // SAFETY: all zeros is a valid value, and the kernel filled it.
     Ok(unsafe { registers.assume_init() }.rax as i64)
+}
+
+/// The new thread that a thread stopped to tell of.
+pub(super) fn newborn(tid: Tid) -> io::Result<Tid> {
+    let mut message: libc::c_ulong = 0;
+    ptrace(libc::PTRACE_GETEVENTMSG, tid, 0, (&raw mut message) as usize)?;
+    Tid::try_from(message).map_err(io::Error::other)
 }
 
 /// What became of a thread.

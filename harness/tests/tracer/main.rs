@@ -6,8 +6,11 @@
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod linux {
+    pub(crate) mod clock;
+    pub(crate) mod clock_rules;
     pub(crate) mod ends;
     pub(crate) mod hazards;
+    pub(crate) mod peers;
     pub(crate) mod programs;
     pub(crate) mod speed;
     pub(crate) mod sqlite;
@@ -17,7 +20,7 @@ mod linux {
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 fn main() -> std::process::ExitCode {
     use libtest_mimic::{Arguments, Trial};
-    use linux::{ends, hazards, programs, speed, sqlite, subject};
+    use linux::{clock, clock_rules, ends, hazards, peers, programs, speed, sqlite, subject};
 
     nack::tracer::be_the_tracer_if_asked();
     let arguments = Arguments::from_args();
@@ -36,6 +39,13 @@ fn main() -> std::process::ExitCode {
     for (name, test) in sqlite::trials() {
         trials.push(Trial::test(name, test).with_ignored_flag(supported.is_err() || !sqlite::has_python()));
     }
+    let timed = nack::tracer::clock_supported();
+    if let Err(why) = &timed {
+        println!("no time can be kept here: {why}");
+    }
+    trials.extend(clock::trials(timed.is_ok() && !arguments.list));
+    trials.extend(clock_rules::trials(timed.is_ok() && !arguments.list));
+    trials.extend(peers::trials(timed.is_ok()));
     for (name, measure) in speed::trials() {
         let built = subject.clone();
         // Numbers depend on the machine: they are asked for by `--ignored`.

@@ -18,7 +18,7 @@ use crate::subjects::left_behind;
 const LONG: [&str; 2] = ["outbox/claim-no/terminal/tries=4", "outbox/claim-no/lease-live/until=full"];
 
 /// The worker of this language and its binding, in a folder of its own, with this edit made in it.
-fn worker(subject: &str, edit: Option<&Edit>) -> Nack {
+pub(crate) fn worker(subject: &str, edit: Option<&Edit>) -> Nack {
     let nack = Nack::new();
     let home = programs().join("mail_worker");
     let shipped = |file: &str| fs::read_to_string(home.join(file)).expect("it is shipped");
@@ -94,7 +94,7 @@ fn compiled(source: &Path) -> PathBuf {
     out
 }
 
-fn is_runnable(subject: &str) -> bool {
+pub(crate) fn is_runnable(subject: &str) -> bool {
     subject == "rust" || is_here(subject)
 }
 

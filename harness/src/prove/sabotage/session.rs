@@ -215,6 +215,14 @@ impl Session for Tampered {
         self.inner.cuts_connections()
     }
 
+    fn stand_still(&mut self, stands: bool) {
+        self.inner.stand_still(stands);
+    }
+
+    fn uncontrolled(&mut self) -> Option<String> {
+        self.inner.uncontrolled()
+    }
+
     fn waits_in_vain(&self, worker: &str) -> bool {
         self.inner.waits_in_vain(worker)
     }
