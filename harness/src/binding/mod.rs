@@ -2,6 +2,7 @@
 //! upward from the current folder, as cargo looks for its own file.
 
 mod calls;
+mod meaning;
 mod shape;
 mod subject;
 mod template;
@@ -13,6 +14,7 @@ use indexmap::IndexMap;
 use nack_contracts::{Finding, Source};
 use serde::Deserialize;
 
+pub(crate) use meaning::{Meaning, Misfit};
 pub use template::{Placeholder, Template, UnknownPlaceholder, argument};
 
 use crate::store::{Mapping, Place, hide_passwords, star_passwords};
@@ -109,7 +111,7 @@ pub struct CommandCall {
     pub exit: IndexMap<i32, toml::Value>,
 }
 
-/// One call of a server. Its reply is `{ http, body }`.
+/// One call of a server. Its reply is `{ http, body }`, unless the binding says what a status means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpCall {
     /// The method.
@@ -120,6 +122,8 @@ pub struct HttpCall {
     pub body: Option<Template>,
     /// Headers, besides those that the body makes necessary.
     pub headers: IndexMap<String, Template>,
+    /// The reply, `{ _error = NAME }` or `{ _field = NAME }`, that a status means.
+    pub status: IndexMap<u16, toml::Value>,
 }
 
 /// How a server is known to be ready.

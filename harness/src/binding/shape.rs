@@ -71,4 +71,6 @@ pub(super) struct Call {
     pub(super) body: Option<String>,
     #[serde(default)]
     pub(super) headers: IndexMap<String, String>,
+    #[serde(default)]
+    pub(super) status: IndexMap<String, toml::Value>,
 }

@@ -233,8 +233,18 @@ fn command_call(at: &At<'_>, call: &str, said: &Spanned<Call>) -> Result<Command
     let (key, span) = (format!("call.{call}"), said.span());
     let said = said.get_ref();
     let wrong = |message: &str, help: &str| Err(at.wrong(&key, span.clone(), message, help));
-    if said.method.is_some() || said.path.is_some() || said.body.is_some() || !said.headers.is_empty() {
-        return wrong("method, path, body and headers are of the adapter `http`", "say command, stdout and exit");
+    let asked = said.method.is_some() || said.path.is_some() || said.body.is_some();
+    if asked || !said.headers.is_empty() || !said.status.is_empty() {
+        return wrong(
+            "method, path, body, headers and status are of the adapter `http`",
+            "say command, stdout and exit",
+        );
+    }
+    if said.stdout.values().chain(said.exit.values()).any(|said| said.get("_field").is_some()) {
+        return wrong(
+            "`_field` is of the adapter `http`: a program has no body",
+            "say which reply the word or code means",
+        );
     }
     let Some(words) = said.command.as_ref().filter(|words| !words.is_empty()) else {
         return wrong("it has no `command`", "write command = [\"program\", \"argument\", …]");
@@ -255,18 +265,29 @@ fn http_call(at: &At<'_>, call: &str, said: &Spanned<Call>) -> Result<HttpCall, 
     let said = said.get_ref();
     let wrong = |message: &str, help: &str| Err(at.wrong(&key, span.clone(), message, help));
     if said.command.is_some() || !said.stdout.is_empty() || !said.exit.is_empty() {
-        return wrong("command, stdout and exit are of the adapter `command`", "say method, path, body and headers");
+        return wrong(
+            "command, stdout and exit are of the adapter `command`",
+            "say method, path, body, headers and status",
+        );
     }
     let Some(path) = said.path.as_ref().filter(|path| path.starts_with('/')) else {
         return wrong("it has no `path` that begins with /", "write path = \"/v1/…\"");
     };
     let text = |text: &String| at.template(&key, &span, text, IN_REQUEST);
     let headers = said.headers.iter().map(|(name, value)| Ok((name.clone(), text(value)?)));
+    let mut status = IndexMap::new();
+    for (code, reply) in &said.status {
+        match code.parse::<u16>() {
+            Ok(code) if (200..=599).contains(&code) => status.insert(code, reply.clone()),
+            _ => return wrong(&format!("`{code}` is no status"), "statuses are 200 to 599"),
+        };
+    }
     Ok(HttpCall {
         method: said.method.clone().unwrap_or_else(|| if said.body.is_some() { "POST" } else { "GET" }.to_owned()),
         path: text(path)?,
         body: said.body.as_ref().map(text).transpose()?,
         headers: headers.collect::<Result<_, Wrong>>()?,
+        status,
     })
 }
 

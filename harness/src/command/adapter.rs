@@ -8,11 +8,11 @@ use nack_cases::{Action, Call};
 use nack_contracts::model::{Base, Type};
 use nack_contracts::{Contract, Finding, Value, suggest};
 
-use super::reply::{Misfit, Replies};
+use super::reply::Replies;
 use super::session::CommandSession;
 use super::time;
 use crate::adapter::{Adapter, Setting};
-use crate::binding::{Binding, CommandCall, Placeholder, Template, argument};
+use crate::binding::{Binding, CommandCall, Misfit, Placeholder, Template, argument};
 use crate::clock::EPOCH;
 use crate::outside::Effects;
 use crate::process::Command;

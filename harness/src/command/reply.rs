@@ -1,10 +1,10 @@
 //! What a program's end means: its last printed word and its exit code as a reply of the contract.
 
 use indexmap::IndexMap;
-use nack_contracts::model::{Base, Call};
-use nack_contracts::{Contract, Map, Value, suggest};
+use nack_contracts::Contract;
+use nack_contracts::model::Call;
 
-use crate::binding::CommandCall;
+use crate::binding::{CommandCall, Meaning, Misfit};
 use crate::session::Event;
 
 /// What a binding says of the ends of one call.
@@ -14,34 +14,13 @@ pub(super) struct Replies {
     exit: IndexMap<i32, Meaning>,
 }
 
-/// What a word or a code means.
-#[derive(Clone, Debug, PartialEq)]
-enum Meaning {
-    Reply(Value),
-    /// The program refuses, and says so by this name.
-    Refused(String),
-}
-
-/// A word or a code that means nothing which the contract knows: what is wrong, and its mend.
-pub(super) struct Misfit {
-    pub(super) message: String,
-    pub(super) help: String,
-}
-
 impl Replies {
     /// What a binding says, in the contract's words.
     ///
     /// # Errors
     /// A reply that the contract does not have.
     pub(super) fn of(said: &CommandCall, call: &Call, contract: &Contract) -> Result<Replies, Misfit> {
-        let meaning = |of: String, said: &toml::Value| {
-            let meaning = meaning(said).map_err(|message| Misfit {
-                message: format!("{of}: {message}"),
-                help: "write a reply of the contract, or { _error = NAME }".to_owned(),
-            })?;
-            known(&of, &meaning, call, contract)?;
-            Ok(meaning)
-        };
+        let meaning = |of: String, said: &toml::Value| Meaning::of(&of, said, call, contract);
         let stdout =
             said.stdout.iter().map(|(word, said)| Ok((word.clone(), meaning(format!("stdout `{word}`"), said)?)));
         let exit = said.exit.iter().map(|(code, said)| Ok((*code, meaning(format!("exit {code}"), said)?)));
@@ -61,6 +40,7 @@ impl Replies {
             return match meaning {
                 Meaning::Reply(value) => Event::Reply(value.clone()),
                 Meaning::Refused(name) => Event::Error { name: name.clone(), definite: true, text: Vec::new() },
+                Meaning::Field(_) => Event::Ended,
             };
         }
         if code != 0 {
@@ -72,48 +52,6 @@ impl Replies {
         }
         let said = last.map_or("it printed no word".to_owned(), |last| format!("{last} (not in the word map)"));
         Event::Reply(said.into())
-    }
-}
-
-fn meaning(said: &toml::Value) -> Result<Meaning, String> {
-    match said.as_table().filter(|table| table.contains_key("_error")) {
-        Some(table) => match (table.get("_error").and_then(toml::Value::as_str), table.len()) {
-            (Some(name), 1) => Ok(Meaning::Refused(name.to_owned())),
-            _ => Err("an error is { _error = NAME }".to_owned()),
-        },
-        None => value(said).map(Meaning::Reply),
-    }
-}
-
-fn value(said: &toml::Value) -> Result<Value, String> {
-    Ok(match said {
-        toml::Value::String(text) => Value::from(text.as_str()),
-        toml::Value::Integer(int) => Value::Int(*int),
-        toml::Value::Boolean(bool) => Value::Bool(*bool),
-        toml::Value::Array(items) => Value::List(items.iter().map(value).collect::<Result<_, _>>()?),
-        toml::Value::Table(fields) => {
-            let fields = fields.iter().map(|(key, field)| Ok((key.clone(), value(field)?)));
-            Value::Map(fields.collect::<Result<Map, String>>()?)
-        }
-        toml::Value::Float(float) => Value::from_json(&float.to_string()).map_err(|error| error.to_string())?,
-        toml::Value::Datetime(_) => return Err("no reply is a date".to_owned()),
-    })
-}
-
-fn known(of: &str, meaning: &Meaning, call: &Call, contract: &Contract) -> Result<(), Misfit> {
-    match (meaning, &call.reply) {
-        (Meaning::Refused(name), _) if !call.errors.iter().any(|known| known == "any" || known == name) => {
-            let message = format!("{of} is to mean the error `{name}`, which this call does not have");
-            Err(Misfit { message, help: suggest(name, call.errors.iter().map(String::as_str)) })
-        }
-        (Meaning::Reply(value), Some(Base::Domain(domain))) => {
-            let domain = &contract.domains[domain];
-            let class = domain.find(value).map(|(class, _)| class).filter(|class| domain.otherwise != Some(*class));
-            let words = domain.classes.iter().flat_map(|class| &class.samples).map(|sample| sample.label.as_str());
-            let message = format!("{of} is to mean {value}, which is no word of `{}`", domain.name);
-            class.map(drop).ok_or_else(|| Misfit { message, help: suggest(value.as_text().unwrap_or_default(), words) })
-        }
-        _ => Ok(()),
     }
 }
 

@@ -4,12 +4,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nack_contracts::{Contract, Finding};
+
+use super::reply::Statuses;
 use super::session::HttpSession;
 use super::start::How;
 use crate::adapter::{Adapter, Setting};
-use crate::binding::{Binding, HttpCall, HttpServer, Placeholder, Template};
+use crate::binding::{Binding, HttpCall, HttpServer, Misfit, Placeholder, Template};
 use crate::clock::EPOCH;
-use crate::process::Command;
 use crate::session::{Session, StartError};
 use crate::store::Tables;
 use crate::subject::Hello;
@@ -24,14 +26,28 @@ pub struct HttpAdapter {
 
 impl HttpAdapter {
     /// Reaches this server of this binding, which may take so long to start.
-    #[must_use]
-    pub fn new(binding: &Binding, server: &HttpServer, tables: Tables, start_within: Duration) -> HttpAdapter {
-        let words = server.command.iter().map(spelled).collect();
-        let mut command = Command::new(words, binding.folder.clone());
+    ///
+    /// # Errors
+    /// What does not fit the contract, with its place and its mend.
+    pub fn new(
+        binding: &Binding,
+        server: &HttpServer,
+        tables: Tables,
+        contract: &Contract,
+        start_within: Duration,
+    ) -> Result<HttpAdapter, Box<Finding>> {
+        let statuses = |(name, said): (&String, &HttpCall)| {
+            let statuses = Statuses::of(said, &contract.calls[name], contract);
+            let statuses = statuses.map_err(|Misfit { message, help }| binding.misfit(name, message, &help))?;
+            Ok((name.clone(), statuses))
+        };
+        let statuses = server.calls.iter().map(statuses).collect::<Result<_, Box<Finding>>>()?;
+        let mut command = binding.command(server.command.iter().map(spelled).collect());
         command.start_within = start_within;
         let capabilities = binding.capabilities.clone().unwrap_or_default();
         let hello = Hello { name: binding.name.clone(), capabilities, checkpoints: Vec::new() };
-        HttpAdapter { how: Arc::new(How { command, server: server.clone() }), tables, hello }
+        let how = How { command, server: server.clone(), statuses };
+        Ok(HttpAdapter { how: Arc::new(how), tables, hello })
     }
 
     /// Whether the subject is told the time.

@@ -1,13 +1,61 @@
-//! An answer as the reply that it is in the contract's words: `{ http, body }`.
+//! An answer as the reply that it is in the contract's words: `{ http, body }`, or what the binding says that its
+//! status means.
 
+use indexmap::IndexMap;
 use nack_contracts::model::{self, Base, Type};
-use nack_contracts::{Map, Value};
+use nack_contracts::{Contract, Map, Value};
 
+use crate::binding::{HttpCall, Meaning, Misfit};
 use crate::http::message::Answer;
+use crate::session::Event;
 use crate::store::Translation;
 
+/// What a binding says of the answers to one call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Statuses(IndexMap<u16, Meaning>);
+
+impl Statuses {
+    /// What a binding says, in the contract's words.
+    ///
+    /// # Errors
+    /// A reply that the contract does not have.
+    pub(super) fn of(said: &HttpCall, call: &model::Call, contract: &Contract) -> Result<Statuses, Misfit> {
+        let meaning = |(status, said): (&u16, &toml::Value)| {
+            Ok((*status, Meaning::of(&format!("status {status}"), said, call, contract)?))
+        };
+        Ok(Statuses(said.status.iter().map(meaning).collect::<Result<_, _>>()?))
+    }
+
+    /// What a call came to that was answered so. A status that the binding does not name is no word of the contract;
+    /// of a broken server nobody knows what it has done.
+    pub(super) fn event(&self, answer: Answer, call: &model::Call, words: &Translation) -> Event {
+        if self.0.is_empty() {
+            return Event::Reply(reply(answer, call, words));
+        }
+        let status = answer.status;
+        match self.0.get(&status) {
+            Some(Meaning::Reply(value)) => Event::Reply(value.clone()),
+            Some(Meaning::Refused(name)) => Event::Error { name: name.clone(), definite: true, text: answer.body },
+            Some(Meaning::Field(name)) => {
+                Event::Reply(match Value::from_json(&String::from_utf8_lossy(&answer.body)) {
+                    Ok(Value::Map(mut body)) => body.shift_remove(name).unwrap_or_else(|| missing(name)),
+                    _ => missing(name),
+                })
+            }
+            None if status >= 500 => {
+                Event::Error { name: format!("http-{status}"), definite: false, text: answer.body }
+            }
+            None => Event::Reply(format!("HTTP {status} (not in the status map)").into()),
+        }
+    }
+}
+
+fn missing(name: &str) -> Value {
+    format!("no field `{name}` in the body").into()
+}
+
 /// The reply to a call. The body is what its JSON says, or a text if it is none, or bytes if it is no text either.
-pub(super) fn reply(answer: Answer, call: &model::Call, words: &Translation) -> Value {
+fn reply(answer: Answer, call: &model::Call, words: &Translation) -> Value {
     let body = match String::from_utf8(answer.body) {
         Ok(text) => Value::from_json(&text).unwrap_or(Value::Text(text)),
         Err(error) => Value::Bytes(error.into_bytes()),

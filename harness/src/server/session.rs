@@ -10,7 +10,6 @@ use nack_contracts::{Contract, Map};
 use rustix::event::{Timespec, poll};
 
 use super::ports::taken;
-use super::reply::reply;
 use super::request::Making;
 use super::start::{How, Server};
 use crate::adapter::Setting;
@@ -128,7 +127,8 @@ impl HttpSession {
                     point.map(|point| Event::Point(Point::Checkpoint(point)))
                 }
                 Some(Progress::Answer(answer)) => {
-                    Some(Event::Reply(reply(answer, &self.contract.calls[&calling.call], &self.words)))
+                    let statuses = &self.how.statuses[&calling.call];
+                    Some(statuses.event(answer, &self.contract.calls[&calling.call], &self.words))
                 }
                 Some(Progress::HungUp) => Some(unanswered("the caller hung up")),
                 Some(Progress::Failed(why)) => {

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use indexmap::IndexMap;
 use rustix::event::PollFd;
 use rustix::process::Pid;
 
 use super::ports::{Door, Port, door};
+use super::reply::Statuses;
 use crate::binding::{HttpServer, Placeholder, Ready, Template};
 use crate::http::client::{Exchange, HangUp, Progress};
 use crate::http::message::Request;
@@ -25,6 +27,8 @@ pub(super) struct How {
     /// Where it runs and how long it may take; its words are not filled in.
     pub(super) command: Command,
     pub(super) server: HttpServer,
+    /// What its answers mean, by call.
+    pub(super) statuses: IndexMap<String, Statuses>,
 }
 
 impl How {

@@ -242,7 +242,8 @@ impl Served {
         let (Reach::Http(server), Making::File(setup)) = (&binding.reach, &binding.setup) else { panic!("it is http") };
         let setup = Setup::File(self.folder.path().join(setup));
         let tables = Tables { place: binding.place.clone(), setup, mapping: binding.mapping.clone() };
-        let adapter: Arc<dyn Adapter> = Arc::new(HttpAdapter::new(binding, server, tables, self.start_within));
+        let adapter = HttpAdapter::new(binding, server, tables, &contract, self.start_within);
+        let adapter: Arc<dyn Adapter> = Arc::new(adapter.unwrap_or_else(|finding| panic!("{finding:?}")));
         Target::load("server", Arc::new(contract), adapter, scratch)
     }
 

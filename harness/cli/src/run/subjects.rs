@@ -194,7 +194,10 @@ fn reach(
             agrees(bindings, binding, &adapter)?;
             Ok(Arc::new(adapter))
         }
-        Reach::Http(server) => Ok(Arc::new(HttpAdapter::new(binding, server, tables, start_within))),
+        Reach::Http(server) => {
+            let adapter = HttpAdapter::new(binding, server, tables, contract, start_within);
+            Ok(Arc::new(adapter.map_err(|finding| found(&bindings.source, *finding))?))
+        }
         Reach::Command { calls } => {
             let adapter = CommandAdapter::new(binding, calls, tables, contract);
             Ok(Arc::new(adapter.map_err(|finding| found(&bindings.source, *finding))?))

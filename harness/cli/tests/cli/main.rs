@@ -1,6 +1,7 @@
 //! The binary, as a user and a CI job meet it.
 
 mod audit;
+mod billing;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod clock;
 mod common;
