@@ -48,7 +48,8 @@ pub struct Mismatch {
     pub cause: String,
 }
 
-/// Compares two reports. The exit code is 1 if the gate is another, a case vanished or a verdict differs, else 0.
+/// Compares two reports. The exit code is 1 if the gate is another, a case vanished or a verdict differs, 4 if no case
+/// is in both, as where both hold a proof and no run, else 0.
 #[must_use]
 pub fn compare(a: &Report, b: &Report) -> Comparison {
     let cases = |report: &'_ Report| -> IndexMap<(String, String), usize> {
@@ -74,6 +75,13 @@ pub fn compare(a: &Report, b: &Report) -> Comparison {
         new.push(mismatch(case, None, Some(case.verdict), missing(case, b, a)));
     }
     let held = gate.is_empty() && vanished.is_empty() && verdicts.is_empty();
+    let exit = if held && same == 0 {
+        Exit::NothingMatched
+    } else if held {
+        Exit::Held
+    } else {
+        Exit::Failed
+    };
     Comparison {
         format: 1,
         gate,
@@ -83,7 +91,7 @@ pub fn compare(a: &Report, b: &Report) -> Comparison {
         verdicts,
         same,
         counts: [counts_line(&a.counts), counts_line(&b.counts)],
-        exit: if held { Exit::Held } else { Exit::Failed }.code(),
+        exit: exit.code(),
     }
 }
 
@@ -235,6 +243,7 @@ impl Comparison {
             }
         }
         match parts.is_empty() {
+            true if self.same == 0 => format!("nothing was compared, exit {}: no case is in both reports", self.exit),
             true if self.new.is_empty() => format!("same gate, same result: {} agree", many(self.same, "case")),
             true => format!("same gate, same result for {}; {} new", many(self.same, "case"), self.new.len()),
             false => format!("not the same, exit {}: {}", self.exit, parts.join(", ")),

@@ -6,6 +6,9 @@ use std::collections::HashSet;
 use crate::summary::many;
 use crate::{Counts, Exit, Report, Shard, uncovered};
 
+/// The most missing parts that are named.
+const MISSING: usize = 10;
+
 /// Why reports do not make a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoWhole(String);
@@ -39,6 +42,9 @@ pub fn merge(parts: &[(String, Report)]) -> Result<Report, NoWhole> {
         if report.exit == Exit::Interrupted.code() {
             return no(format!("{name} was interrupted; run that part again"));
         }
+        if !(1..=shard.of).contains(&shard.part) {
+            return no(format!("{name} is not as nack wrote it: there is no part {} of {}", shard.part, shard.of));
+        }
         if let Some((_, other)) = seen.iter().find(|(part, _)| *part == shard.part) {
             return no(format!("{other} and {name} are both part {} of {}: name each part once", shard.part, shard.of));
         }
@@ -62,10 +68,15 @@ pub fn merge(parts: &[(String, Report)]) -> Result<Report, NoWhole> {
             return no(format!("{first_name} and {name} were run under other rules: {difference}"));
         }
     }
-    let missing: Vec<String> =
-        (1..=whole.of).filter(|part| !seen.iter().any(|(k, _)| k == part)).map(|part| part.to_string()).collect();
-    if !missing.is_empty() {
-        return no(format!("of {} parts these are missing: {}", whole.of, missing.join(", ")));
+    // A report may claim any number of parts, so those that are missing are counted, not listed.
+    let missing = (whole.of as usize).saturating_sub(seen.len());
+    if missing > 0 {
+        let absent = (1..=whole.of).filter(|part| !seen.iter().any(|(k, _)| k == part));
+        let mut named: Vec<String> = absent.take(MISSING.min(missing)).map(|part| part.to_string()).collect();
+        if missing > named.len() {
+            named.push(format!("and {} more", missing - named.len()));
+        }
+        return no(format!("of {} parts these are missing: {}", whole.of, named.join(", ")));
     }
     join(parts, whole.cases).map_err(NoWhole)
 }

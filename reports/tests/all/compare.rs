@@ -21,6 +21,14 @@ fn the_same_gate_with_the_same_result_is_said_so() {
     assert!(comparison.text().contains("same gate, same result: 12 cases agree"), "{}", comparison.text());
 }
 
+#[test]
+fn where_no_case_is_in_both_nothing_was_compared() {
+    let proof = sample::proof();
+    let comparison = compare(&proof, &proof);
+    assert_eq!((comparison.exit, comparison.same), (4, 0));
+    assert!(comparison.text().contains("nothing was compared"), "{}", comparison.text());
+}
+
 #[rstest]
 #[case::a_vanished_case(|b: &mut Report| { b.cases.remove(0); }, 1, "it was not chosen there")]
 #[case::a_case_more(|b: &mut Report| { let mut c = b.cases[0].clone(); c.name += "/more"; b.cases.push(c); }, 0, "1 new")]
@@ -32,6 +40,7 @@ fn the_same_gate_with_the_same_result_is_said_so() {
 )]
 #[case::another_digest(|b: &mut Report| b.contracts[0].digest = "c".repeat(64), 1, "says two things: aaaaaaaaaaaa and cccccccccccc")]
 #[case::a_contract_less(|b: &mut Report| { b.contracts.remove(0); }, 1, "only the first ran the contract outbox")]
+#[case::nothing_in_both(|b: &mut Report| b.cases.clear(), 1, "vanished")]
 #[case::another_seed(|b: &mut Report| b.seed = 8, 0, "seed 7 and 8")]
 #[case::another_store(|b: &mut Report| b.subjects[0].store = "postgres".to_owned(), 0, "store sqlite and postgres")]
 #[case::a_capability_less(|b: &mut Report| { b.subjects[0].capabilities.pop(); }, 0, "only the first has history")]

@@ -42,6 +42,11 @@ fn parts_make_the_whole_in_any_order(#[values(1, 2, 4, 20)] of: u32, #[values(fa
 #[rstest]
 #[case::none(|parts: &mut Vec<(String, Report)>| parts.clear(), "there is nothing to join")]
 #[case::a_gap(|parts: &mut Vec<_>| { parts.remove(1); }, "of 3 parts these are missing: 2")]
+#[case::a_huge_gap(
+    |parts: &mut Vec<(String, Report)>| { shard(parts).of = u32::MAX; *parts = parts.split_off(1); parts.truncate(1); },
+    "these are missing: 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, and 4294967284 more"
+)]
+#[case::no_such_part(|parts: &mut Vec<(String, Report)>| shard(parts).part = 9, "there is no part 9 of 3")]
 #[case::twice(|parts: &mut Vec<(String, Report)>| parts[2].1 = parts[0].1.clone(), "are both part 1 of 3")]
 #[case::a_whole_run(|parts: &mut Vec<(String, Report)>| parts[0].1.shard = None, "1.json is a whole run")]
 #[case::other_parts(|parts: &mut Vec<(String, Report)>| shard(parts).of = 4, "one of 4")]
