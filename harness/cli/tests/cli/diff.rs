@@ -24,12 +24,13 @@ fn a_weakened_file_is_1_and_names_the_row_the_line_and_the_mend() {
     let nack = Nack::new();
     nack.write("old.toml", OUTBOX);
     nack.write("new.toml", &weakened());
+    let line = 1 + weakened().lines().zip(OUTBOX.lines()).take_while(|(new, old)| new == old).count();
     let _ = nack
         .run(&["diff", "old.toml", "new.toml"])
         .code(1)
         .says("`next` was `dead` and is `sent`, for asked = inflight, result = other")
         .says("weakened/success")
-        .says("new.toml:203")
+        .says(&format!("new.toml:{line}"))
         .says("[[accept]]");
     let _ = nack.run(&["diff", "new.toml", "old.toml"]).code(0).says("strengthened");
     let _ = nack.run(&["diff", "old.toml", "old.toml"]).code(0).says("nothing that a contract says has changed");
