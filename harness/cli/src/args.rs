@@ -3,21 +3,19 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use nack_reports::Exit;
 
-use crate::trouble::Trouble;
-use crate::{audit, check, diff, explain, help, init, run, stored, watch};
+use crate::audit::AuditArgs;
 
 /// Refuses every implementation that breaks a frozen decision table.
 #[derive(Debug, Parser)]
 #[command(name = "nack", version, max_term_width = 100)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Command,
+    pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Look at a database, and write a `nack.toml` that binds its tables to a contract.
     Init(InitArgs),
     /// Lint contracts, and hold them against their lock.
@@ -43,7 +41,7 @@ enum Command {
     /// Join the reports of a run's parts to that of the whole.
     Merge(MergeArgs),
     /// Judge what already ran: logs, by the tables of a contract.
-    Audit(audit::AuditArgs),
+    Audit(AuditArgs),
     /// Put the shipped reference of a contract behind the stdio protocol.
     Serve(ServeArgs),
     /// Print the completions of a shell.
@@ -321,32 +319,4 @@ pub(crate) struct ManArgs {
     /// Write a page for nack and one for each command into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,
-}
-
-impl Args {
-    /// Does what was asked.
-    pub(crate) fn run(self) -> Result<Exit, Trouble> {
-        match self.command {
-            Command::Init(args) => init::init(&args),
-            Command::Check(args) => check::check(&args),
-            Command::Freeze(args) => check::freeze(&args),
-            Command::Diff(args) => diff::diff(&args),
-            Command::List(args) => explain::list(&args),
-            Command::Explain(args) => explain::explain(&args),
-            Command::Run(args) => run::run(&args),
-            Command::Prove(args) => run::prove(&args),
-            Command::Replay(args) => run::replay(&args),
-            Command::Report(args) => stored::report(&args),
-            Command::Compare(args) => stored::compare(&args),
-            Command::Merge(args) => stored::merge(&args),
-            Command::Audit(args) => audit::audit(&args),
-            Command::Serve(args) => run::serve(&args),
-            Command::Completions(args) => help::completions(&args),
-            Command::Man(args) => help::man(&args),
-            Command::WatchOver { mark, folder } => {
-                watch::watch_over(&mark, &folder);
-                Ok(Exit::Held)
-            }
-        }
-    }
 }

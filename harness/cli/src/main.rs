@@ -22,6 +22,9 @@ use std::process::ExitCode;
 use clap::FromArgMatches as _;
 use nack_reports::Exit;
 
+use args::Command;
+use trouble::Trouble;
+
 fn main() -> ExitCode {
     #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
     nack::tracer::be_the_tracer_if_asked();
@@ -35,9 +38,35 @@ fn main() -> ExitCode {
                 return if error.use_stderr() { Exit::Usage } else { Exit::Held };
             }
         };
-        args.run().unwrap_or_else(|trouble| trouble.tell())
+        run_command(args.command).unwrap_or_else(|trouble| trouble.tell())
     });
     ExitCode::from(outcome.unwrap_or(Exit::Internal).code())
+}
+
+/// Does what was asked.
+fn run_command(command: Command) -> Result<Exit, Trouble> {
+    match command {
+        Command::Init(args) => init::init(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Freeze(args) => check::freeze(&args),
+        Command::Diff(args) => diff::diff(&args),
+        Command::List(args) => explain::list(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Prove(args) => run::prove(&args),
+        Command::Replay(args) => run::replay(&args),
+        Command::Report(args) => stored::report(&args),
+        Command::Compare(args) => stored::compare(&args),
+        Command::Merge(args) => stored::merge(&args),
+        Command::Audit(args) => audit::audit(&args),
+        Command::Serve(args) => run::serve(&args),
+        Command::Completions(args) => help::completions(&args),
+        Command::Man(args) => help::man(&args),
+        Command::WatchOver { mark, folder } => {
+            watch::watch_over(&mark, &folder);
+            Ok(Exit::Held)
+        }
+    }
 }
 
 /// A panic of a subject is a verdict and belongs into the report; one of nack itself is said once, without a backtrace.
