@@ -15,7 +15,7 @@ use crate::trouble::Trouble;
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Begin", &["init", "list", "explain"]),
     ("Contracts", &["check", "freeze", "diff"]),
-    ("Judge", &["run", "prove", "replay"]),
+    ("Judge", &["run", "prove", "replay", "audit"]),
     ("Reports", &["report", "compare", "merge"]),
     ("Tools", &["serve", "completions", "man", "help"]),
 ];

@@ -16,7 +16,7 @@ fn commands() -> Vec<String> {
 #[test]
 fn the_help_names_every_command_in_a_group_and_every_command_explains_itself() {
     let commands = commands();
-    assert_eq!(commands.len(), 16, "{commands:?}");
+    assert_eq!(commands.len(), 17, "{commands:?}");
     let help = Nack::new().run(&["--help"]).stdout;
     assert!(!help.contains("Further:") && !help.contains("watch-over"), "{help}");
     for command in commands.iter().filter(|command| *command != "help") {
