@@ -21,11 +21,12 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::finding::Finding;
-use crate::model::{Accept, Contract};
+use crate::model::{Accept, Contract, Param};
 use crate::node::{Node, plain};
 use crate::source::Span;
 use crate::value::{Map, Value};
 use names::Names;
+use observed::param_now;
 
 /// What a change does to a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -187,13 +188,11 @@ pub fn sort(changes: &mut [Change]) {
 
 /// `head` with the parameters of `base`, so that one changed number does not show in every boundary.
 fn align(base: &Contract, head: &Contract) -> Contract {
-    let overrides: IndexMap<String, i64> = head
-        .params
-        .iter()
-        .filter_map(|(name, param)| {
-            base.params.get(name).filter(|old| old.value != param.value).map(|old| (name.clone(), old.value))
-        })
-        .collect();
+    let own = |(name, old): (&String, &Param)| {
+        let called = param_now(base, head, name)?;
+        (head.params[called].value != old.value).then(|| (called.to_owned(), old.value))
+    };
+    let overrides: IndexMap<String, i64> = base.params.iter().filter_map(own).collect();
     if overrides.is_empty() {
         return head.clone();
     }

@@ -39,18 +39,16 @@ impl Diff<'_> {
     /// The numbers a deployment chooses, from the two contracts as they are.
     pub(super) fn params(&mut self, base: &Contract, head: &Contract) {
         for (name, old) in &base.params {
-            let Some(new) = head.params.get(name) else {
-                // One of the same value under a new name is the same.
-                let twin = head.params.iter().find(|(n, p)| !base.params.contains_key(*n) && p.value == old.value);
-                if let Some((called, new)) = twin {
-                    self.names.params.add(name, called);
-                    self.renamed("param", &At::both(format!("param.{called}"), &old.span, &new.span), name, called);
-                } else {
-                    self.neutral("param", &At::gone(format!("param.{name}"), &old.span), "the parameter is gone");
-                }
+            let Some(called) = param_now(base, head, name) else {
+                self.neutral("param", &At::gone(format!("param.{name}"), &old.span), "the parameter is gone");
                 continue;
             };
-            let at = At::both(format!("param.{name}"), &old.span, &new.span);
+            let new = &head.params[called];
+            let at = At::both(format!("param.{called}"), &old.span, &new.span);
+            if called != name {
+                self.names.params.add(name, called);
+                self.renamed("param", &at, name, called);
+            }
             let told = format!("was {} and is {}", old.value, new.value);
             match new.value.cmp(&old.value) {
                 std::cmp::Ordering::Greater => self.weak("param", &at, format!("it is raised: {told}")),
@@ -251,4 +249,17 @@ impl Diff<'_> {
 /// A place for a comparison that nobody reads.
 fn blank(span: crate::source::Span) -> At {
     At::gone("", &span)
+}
+
+/// What a parameter is called in the newer contract. One of the same value under a new name is the same, and so is the
+/// only new one where only one is gone.
+pub(super) fn param_now<'h>(base: &Contract, head: &'h Contract, name: &str) -> Option<&'h str> {
+    if let Some((same, _)) = head.params.get_key_value(name) {
+        return Some(same);
+    }
+    let new: Vec<_> = head.params.iter().filter(|(called, _)| !base.params.contains_key(*called)).collect();
+    let gone = base.params.keys().filter(|called| !head.params.contains_key(*called)).count();
+    let value = base.params.get(name)?.value;
+    let twin = new.iter().find(|(_, param)| param.value == value);
+    twin.or_else(|| new.first().filter(|_| new.len() == 1 && gone == 1)).map(|(called, _)| called.as_str())
 }

@@ -9,8 +9,10 @@ use crate::model::{Contract, Scenario, Spanned, Vary};
 
 impl Diff<'_> {
     pub(super) fn scenarios(&mut self) {
-        let same =
-            |a: &Scenario, b: &Scenario| self.trial(|trial| trial.scenario(a, b, &At::both("", &a.span, &b.span)));
+        // A sentence names a rule as well as its content does; whatever else differs is told then.
+        let same = |a: &Scenario, b: &Scenario| {
+            a.why == b.why || self.trial(|trial| trial.scenario(a, b, &At::both("", &a.span, &b.span)))
+        };
         let pairs = pair(&self.base.scenarios, &self.head.scenarios, |scenario| &scenario.name, same);
         for (old, new) in pairs.both {
             let at = At::both(format!("scenario.{}", new.name), &old.span, &new.span);

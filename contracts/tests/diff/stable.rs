@@ -28,6 +28,19 @@ fn another_name_is_only_a_rename(#[values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)] whi
     assert_eq!(other, 0, "{changes:#?}");
 }
 
+/// The two at once, where the name is that of the very thing that changed.
+#[rstest]
+#[case::a_scenario_that_expects_less("what is expected says less", 0)]
+#[case::a_parameter_that_is_raised("the budget is raised", 5)]
+#[case::a_parameter_that_is_lowered("the budget is lowered", 5)]
+fn what_changed_and_is_called_otherwise_is_still_the_same_thing(#[case] name: &str, #[case] which: usize) {
+    let change = (0..20).map(prepared).find(|change| change.name == name).expect("it is prepared");
+    let expected: Vec<String> = change.counts.iter().map(|(rule, _)| (*rule).to_owned()).collect();
+    let changes = between(OUTBOX, &renamed(&change.text(), which));
+    assert_eq!(rules(&changes), expected, "{changes:#?}");
+    assert!(changes.iter().any(|change| change.direction == Direction::Renamed));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
