@@ -112,9 +112,25 @@ impl<'v> Change<'v> {
         }
         if let Some(detail) = missing {
             (self.report.fate, self.report.instead) = (CellFate::NotCovered, Some(detail));
+        } else if self.only_audits(&target.contract) {
+            let detail = "only the lines of a log reach it: `nack audit` judges by it, and no case can";
+            (self.report.fate, self.report.instead) = (CellFate::NotCovered, Some(detail.to_owned()));
         } else if alike {
             self.report.fate = CellFate::Equivalent;
             self.report.instead = Some("every case that reads it expects what another case expects already".to_owned());
+        }
+    }
+
+    /// Whether no case can be about what was changed: a table that only judges logs, or a domain of such tables alone.
+    fn only_audits(&self, contract: &Contract) -> bool {
+        let place = self.variation.name.split('/').next().unwrap_or_default();
+        match (place.strip_prefix("table."), place.strip_prefix("domain.")) {
+            (Some(table), _) => contract.only_audits(table),
+            (None, Some(domain)) => {
+                let mut of = { contract.tables.values() }.filter(|table| table.inputs.iter().any(|of| of == domain));
+                of.clone().next().is_some() && of.all(|table| contract.only_audits(&table.name))
+            }
+            (None, None) => false,
         }
     }
 
